@@ -36,7 +36,7 @@ ANSWERS = {
     "eval --fresh --sample": (("eval", "--fresh", "v0", "--sample", "2", "--no-note", "-q"), 0),
     "data check": (("data", "check", "demo"), 0),
     "best": (("show", "best"), 0),
-    "bisect": (("bisect", "--item", "va-006"), 0),
+    "bisect": (("items", "--item", "va-006", "--measure"), 0),
     "train": (("train", "demo", "--run", RUN, *QUICK, "-q", "--exit-code"), 0),
     "a cap in training": (("train", "demo", "--run", "other", *QUICK, "-q", "--max-calls", "50", "--json"), 7),
     "help": (("gate", "--help"), 0),

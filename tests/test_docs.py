@@ -18,15 +18,29 @@ from skillgit.cli.main import cli
 from skillgit.plugin import registry
 from skillgit.view import lists
 from skillgit.view.deliveries import INSTALLED
+from skillgit.view.diff import RULES
+from skillgit.view.item import ATTEMPTS
 from skillgit.view.items import CHANGES
+from skillgit.view.log import EVENTS
 from skillgit.view.plan import COST
 from skillgit.view.runs import RUNS
+from skillgit.view.score_tables import ITEMS, MODEL_SCORES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-TABLES = {"cost": COST, "diff --items": CHANGES, "install --list": INSTALLED, "runs": RUNS}
-LISTS = {name: [*kind.names] for name, kind in {**lists.LISTS, **TABLES}.items() if name != "items --checks"} | {
+TABLES = {
+    "cost": COST,
+    "diff --items": CHANGES,
+    "diff --rules": RULES,
+    "install --list": INSTALLED,
+    "items": ITEMS,
+    "items --item": ATTEMPTS,
+    "items --models": MODEL_SCORES,
+    "log": EVENTS,
+    "runs": RUNS,
+}
+LISTS = {name: [*kind.names] for name, kind in {**lists.LISTS, **TABLES}.items()} | {
     "config": ["key", "value", "origin"]
 }
 """What commands print in each row for programs."""

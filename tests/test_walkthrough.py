@@ -63,4 +63,4 @@ def test_every_command_prints_what_the_document_shows(demo):
 
 def test_it_shows_the_commands_that_answer_questions():
     commands = re.findall(r"^\$ skillgit (\w+)", DOCUMENT.read_text(encoding="utf-8"), flags=re.MULTILINE)
-    assert {"log", "items", "bisect", "blame", "why", "diff"} <= set(commands)
+    assert {"log", "items", "blame", "why", "diff"} <= set(commands)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import io
-import json
 import os
 import shlex
 import shutil
@@ -17,10 +16,10 @@ from pathlib import Path
 from typing import IO, cast
 
 from skillgit.app.skill_format.atomic_write import refuse_way_out
-from skillgit.domain.untrusted.model_text import escaped_json, visible
+from skillgit.domain.untrusted.model_text import visible
 from skillgit.errors import SkillgitError
 from skillgit.verbs.files import write_file
-from skillgit.view.json_values import document_text, plain_value
+from skillgit.view.json_values import document_text, plain_value, record_text
 from skillgit.view.surface import Screen
 
 FALLBACK = "less -FRX"
@@ -119,8 +118,7 @@ class Output:
 
     def records(self, rows: Iterable[object]) -> None:
         for row in rows:
-            text = escaped_json(json.dumps(plain_value(row), ensure_ascii=False, separators=(",", ":")))
-            self._write(f"{text}\n".encode())
+            self._write(f"{record_text(row)}\n".encode())
 
     def table(self, rows: Iterable[Sequence[object]], *, nul: bool = False) -> None:
         """Write rows of tab-separated cells that end in a newline, or in NUL."""

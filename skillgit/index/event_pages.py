@@ -1,4 +1,4 @@
-"""Events as a list that is read page by page: what narrows it, how long it is, and where an event is in it."""
+"""Events as a list that is read page by page: how long it is, and where an event is in it."""
 
 from __future__ import annotations
 
@@ -6,83 +6,15 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import repeat
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from skillgit.domain.event_kinds import EventKind
-from skillgit.domain.score import Score, Sign, known
+from skillgit.domain.score import Score, known
 from skillgit.index import queries, schema
-from skillgit.index.log_filter import KEY, Selection, condition, hits
+from skillgit.index.log_filter import KEY, SLOW, Selection, condition, hits
 from skillgit.index.refresh import Index
 from skillgit.index.rows import LogRow
 from skillgit.index.schema import SCORE
-
-Number = Literal["score", "step", "epoch"]
-"""What of an event can be compared with a number."""
-_SLOW = (EventKind.SLOW_PROPOSED, EventKind.SLOW_MERGED)
-_COLUMNS: dict[Number, str] = {
-    "score": "(SELECT l.score FROM log l WHERE l.id = e.id)",
-    "step": "e.step",
-    "epoch": "e.epoch",
-}
-_HIGHEST = "(SELECT COALESCE(l.score, l.bound) FROM log l WHERE l.id = e.id)"
-"""A score, or the highest that it could have been: what is below a number with the latter is so with the former."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NumberComparison:
-    """A comparison with a number.
-
-    A score of which only a bound is known passes where it is certain for every possible score: with ``<`` and ``<=``
-    if the bound passes too, and never with the others.
-    """
-
-    number: Number
-    sign: Sign
-    value: float
-
-    @property
-    def column(self) -> str:
-        return _HIGHEST if self.number == "score" and self.sign in {"<", "<="} else _COLUMNS[self.number]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Narrowing:
-    """Which events of a run are meant."""
-
-    run: str = ""  # the run; empty for all of them
-    skill: str = ""  # only those of runs that train this skill, by its name or its folder
-    with_rejected: bool = True
-    slow: bool = True
-    kinds: frozenset[str] = frozenset()  # only these kinds; none for all
-    words: str = ""  # only those whose title, reasons or text hold words that begin with each of these
-    item: str = ""  # only those that fixed or broke this item
-    operation: str = ""  # only those with an edit that does this
-    since: int | None = None  # only those of this time or later, in seconds since 1970
-    until: int | None = None
-    comparisons: tuple[NumberComparison, ...] = ()  # only those whose numbers keep all of these for certain
-    is_gathered: bool = False  # whether :func:`gather` has looked for them already
-
-    @property
-    def is_filtered(self) -> bool:
-        """Whether it asks for more than kinds that can be hidden."""
-        return self != replace(self.without_filter(), with_rejected=self.with_rejected, slow=self.slow)
-
-    def without_filter(self) -> Narrowing:
-        return Narrowing(run=self.run)
-
-    @property
-    def selection(self) -> Selection:
-        """The part of it that a log has, too."""
-        return Selection(
-            run=self.run,
-            skill=self.skill,
-            with_rejected=self.with_rejected,
-            kinds=self.kinds,
-            words=self.words,
-            since=self.since,
-            until=self.until,
-            items=(self.item,) if self.item else (),
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,48 +28,48 @@ class Point:
     commit: str
 
 
-def gather(index: Index, narrowing: Narrowing) -> Narrowing:
+def gather(index: Index, selection: Selection) -> Selection:
     """Look once for the events that a filter means, for several questions about them over the same connection.
 
-    The answer replaces ``narrowing`` in these questions, until something else is gathered.
+    The answer replaces ``selection`` in these questions, until something else is gathered.
     """
-    if not narrowing.is_filtered:
-        return narrowing
-    if _is_words_alone(index, narrowing):
-        query, values = hits(narrowing.selection)
+    if not selection.is_filtered:
+        return selection
+    if _is_words_alone(index, selection):
+        query, values = hits(selection)
     else:
-        where, values = _where(narrowing)
+        where, values = _where(selection)
         query = f"SELECT e.id FROM event e{where}"  # noqa: S608 - names are ours
     index.select("CREATE TEMP TABLE IF NOT EXISTS meant (id INTEGER PRIMARY KEY)")
     index.select("DELETE FROM temp.meant")
     index.select(f"INSERT INTO temp.meant {query}", values)
-    return replace(narrowing, is_gathered=True)
+    return replace(selection, is_gathered=True)
 
 
-def _is_words_alone(index: Index, narrowing: Narrowing) -> bool:
+def _is_words_alone(index: Index, selection: Selection) -> bool:
     """Say whether words decide which events are meant, and all that have them belong to the run."""
-    if not narrowing.words.strip() or narrowing != replace(narrowing.without_filter(), words=narrowing.words):
+    if not selection.words.strip() or selection != replace(selection.without_filter(), words=selection.words):
         return False
-    if not narrowing.run:
+    if not selection.run:
         return True
-    apart = index.select("SELECT MAX(id) - MIN(id) + 1 = COUNT(*) FROM event WHERE run = ?", (narrowing.run,))
+    apart = index.select("SELECT MAX(id) - MIN(id) + 1 = COUNT(*) FROM event WHERE run = ?", (selection.run,))
     return bool(apart[0][0])
 
 
-def count(index: Index, narrowing: Narrowing) -> int:
-    if narrowing.is_gathered:
+def count(index: Index, selection: Selection) -> int:
+    if selection.is_gathered:
         return int(index.select("SELECT COUNT(*) FROM temp.meant")[0][0])
-    if not narrowing.is_filtered:
-        return _count_shown(index, narrowing)
-    where, values = _where(narrowing)
+    if not selection.is_filtered:
+        return _count_shown(index, selection)
+    where, values = _where(selection)
     return int(index.select(f"SELECT COUNT(*) FROM event e{where}", values)[0][0])  # noqa: S608 - names are ours
 
 
-def _count_shown(index: Index, narrowing: Narrowing) -> int:
+def _count_shown(index: Index, selection: Selection) -> int:
     """Count all events and subtract the hidden ones, which an index of their own counts."""
-    of_run, values = ("run = :run", {"run": narrowing.run}) if narrowing.run else ("1", {})
+    of_run, values = ("run = :run", {"run": selection.run}) if selection.run else ("1", {})
     everything = int(index.select(f"SELECT COUNT(*) FROM event WHERE {of_run}", values)[0][0])  # noqa: S608 - names are ours
-    hidden = (() if narrowing.with_rejected else (EventKind.REJECTED,)) + (() if narrowing.slow else _SLOW)
+    hidden = (() if selection.with_rejected else (EventKind.REJECTED,)) + (() if selection.slow else SLOW)
     if not hidden:
         return everything
     counts = index.select(
@@ -147,10 +79,10 @@ def _count_shown(index: Index, narrowing: Narrowing) -> int:
     return everything - sum(int(number) for kind, number in counts if kind in hidden)
 
 
-def rows(index: Index, narrowing: Narrowing, offset: int, limit: int, *, total: int = 0) -> tuple[LogRow, ...]:
+def rows(index: Index, selection: Selection, offset: int, limit: int, *, total: int = 0) -> tuple[LogRow, ...]:
     """Return ``limit`` rows, newest first, from ``offset``; past the middle of ``total`` counted from the oldest."""
-    where, values = _where(narrowing)
-    order, backwards = narrowing.selection.order, 2 * offset > total > 0
+    where, values = _where(selection)
+    order, backwards = selection.order, 2 * offset > total > 0
     if backwards:
         order, limit = order.replace(" DESC", ""), max(0, min(limit, total - offset))
         offset = max(0, total - offset - limit)
@@ -162,10 +94,10 @@ def rows(index: Index, narrowing: Narrowing, offset: int, limit: int, *, total: 
     return queries.rows_of_commits(index, commits[::-1] if backwards else commits)
 
 
-def place(index: Index, narrowing: Narrowing, commit: str) -> int | None:
+def place(index: Index, selection: Selection, commit: str) -> int | None:
     """Return how many of the events that are meant are newer than that of ``commit``; None if it is not among them."""
-    where, values = _where(narrowing)
-    columns = ", ".join(f"e.{column}" for column in (KEY if narrowing.run else ("time", "run", *KEY)))
+    where, values = _where(selection)
+    columns = ", ".join(f"e.{column}" for column in (KEY if selection.run else ("time", "run", *KEY)))
     own = f"{where or ' WHERE 1'} AND e.oid = :commit"
     if not index.select(f"SELECT 1 FROM event e{own}", {**values, "commit": commit}):  # noqa: S608 - names are ours
         return None
@@ -263,25 +195,10 @@ def _points(index: Index, numbers: Sequence[int]) -> tuple[Point, ...]:
     )
 
 
-def _where(narrowing: Narrowing) -> tuple[str, dict[str, object]]:
-    if narrowing.is_gathered:
+def _where(selection: Selection) -> tuple[str, dict[str, object]]:
+    if selection.is_gathered:
         # the run is named once more, for the sake of the index that its events are sorted by
-        run = "e.run = :run AND " if narrowing.run else ""
-        return f" WHERE {run}e.id IN (SELECT id FROM temp.meant)", {"run": narrowing.run}  # noqa: S608 - names are ours
-    base, values = condition(narrowing.selection)
-    clauses = [base] if base else []
-    for clause, parameters in _narrowed_by(narrowing):
-        clauses.append(clause)
-        values |= parameters
-    return f" WHERE {' AND '.join(clauses)}" if clauses else "", values
-
-
-def _narrowed_by(narrowing: Narrowing) -> Iterator[tuple[str, dict[str, object]]]:
-    if not narrowing.slow:
-        kinds = "', '".join(_SLOW)
-        yield f"e.kind NOT IN ('{kinds}')", {}
-    if narrowing.operation:
-        clause = "e.id IN (SELECT event FROM edit WHERE op = :operation)"
-        yield clause, {"operation": narrowing.operation}
-    for number, comparison in enumerate(narrowing.comparisons):
-        yield f"{comparison.column} {comparison.sign} :number{number}", {f"number{number}": comparison.value}
+        run = "e.run = :run AND " if selection.run else ""
+        return f" WHERE {run}e.id IN (SELECT id FROM temp.meant)", {"run": selection.run}  # noqa: S608 - names are ours
+    clauses, values = condition(selection)
+    return f" WHERE {clauses}" if clauses else "", values

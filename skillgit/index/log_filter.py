@@ -9,8 +9,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
+from skillgit.domain.event_kinds import EventKind
+from skillgit.domain.score import Sign
 from skillgit.index.schema import SCORE
 
 if TYPE_CHECKING:
@@ -59,9 +61,38 @@ _UNTOLD = """
 """Versions without a list of what they fixed and broke, whose outcomes or those of their base are not here."""
 
 
+Number = Literal["score", "step", "epoch"]
+"""What of an event can be compared with a number."""
+SLOW = (EventKind.SLOW_PROPOSED, EventKind.SLOW_MERGED)
+_COLUMNS: dict[Number, str] = {
+    "score": "(SELECT l.score FROM log l WHERE l.id = e.id)",
+    "step": "e.step",
+    "epoch": "e.epoch",
+}
+_HIGHEST = "(SELECT COALESCE(l.score, l.bound) FROM log l WHERE l.id = e.id)"
+"""A score, or the highest that it could have been: what is below a number with the latter is so with the former."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NumberComparison:
+    """A comparison with a number.
+
+    A score of which only a bound is known passes where it is certain, whatever the score was: with ``<`` and ``<=``
+    if the bound passes too, and never with the others.
+    """
+
+    number: Number
+    sign: Sign
+    value: float
+
+    @property
+    def column(self) -> str:
+        return _HIGHEST if self.number == "score" and self.sign in {"<", "<="} else _COLUMNS[self.number]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """Which events to return."""
+    """Which events are meant: those of a list, a log, a page."""
 
     run: str = ""  # those of this run; empty for all runs
     skill: str = ""  # those of runs that train this skill, by its name or its folder; empty for all skills
@@ -73,6 +104,18 @@ class Selection:
     after: Key | None = None  # only those after this place in the run
     upto: Key | None = None
     items: tuple[str, ...] = ()  # only those that fixed or broke one of these items; none for all
+    slow: bool = True
+    operation: str = ""  # only those with an edit that does this
+    comparisons: tuple[NumberComparison, ...] = ()  # only those whose numbers keep all of these for certain
+    is_gathered: bool = False  # whether :func:`skillgit.index.event_pages.gather` has looked for them already
+
+    @property
+    def is_filtered(self) -> bool:
+        """Whether it asks for more than kinds that can be hidden."""
+        return self != replace(self.without_filter(), with_rejected=self.with_rejected, slow=self.slow)
+
+    def without_filter(self) -> Selection:
+        return Selection(run=self.run)
 
     @property
     def order(self) -> str:
@@ -114,6 +157,12 @@ def _clauses(selection: Selection) -> Iterator[tuple[str, dict[str, object]]]:
             yield _compared(name, sign), {f"{name}{position}": value for position, value in enumerate(key)}
     if selection.items:
         yield f"e.id IN (SELECT id FROM ({_FLIPS}))", {"items": json.dumps(selection.items)}  # noqa: S608 - names are ours
+    if not selection.slow:
+        yield " AND ".join(f"e.kind <> '{kind}'" for kind in SLOW), {}
+    if selection.operation:
+        yield "e.id IN (SELECT event FROM edit WHERE op = :operation)", {"operation": selection.operation}
+    for index, comparison in enumerate(selection.comparisons):
+        yield f"{comparison.column} {comparison.sign} :number{index}", {f"number{index}": comparison.value}
 
 
 def hits(selection: Selection) -> tuple[str, dict[str, object]]:

@@ -26,15 +26,16 @@ from skillgit.app.history.diff.items import ItemChange, ItemDiff
 from skillgit.app.history.diff.rules import RuleChange, RulesDiffed
 from skillgit.app.history.diff.text import Diffed
 from skillgit.app.history.item import Attempt, ItemStory
-from skillgit.app.history.items import ItemLine, ItemTable
-from skillgit.app.history.log import Log, LogRequest, log
+from skillgit.app.history.items import ItemTable
+from skillgit.app.history.log import Log, log
+from skillgit.app.history.requests import LogRequest
 from skillgit.app.history.run_list import RunListing
 from skillgit.app.history.show import Shown
-from skillgit.app.recorded.item_history import ItemOutcome
+from skillgit.app.recorded.outcomes import ItemLine, ItemOutcome
 from skillgit.app.recorded.step_evidence import TrainAttempt, TrajectoryPattern
-from skillgit.app.setup.comparable_conditions import Difference
 from skillgit.app.workspace.context import Context
 from skillgit.domain.address import address_of
+from skillgit.domain.conditions import Difference
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.gate_decision import Verdict
 from skillgit.domain.skill_rules import Rule

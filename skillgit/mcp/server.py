@@ -30,8 +30,9 @@ from skillgit.app.history.diff import items as item_diff
 from skillgit.app.history.diff.rules import rule_diff
 from skillgit.app.history.diff.text import diff
 from skillgit.app.history.item import item_story
-from skillgit.app.history.log import LogRequest, log
+from skillgit.app.history.log import log
 from skillgit.app.history.plumbing import cat
+from skillgit.app.history.requests import ItemsRequest, LogRequest
 from skillgit.app.history.run_list import RunListing, run_list, run_of_skill
 from skillgit.app.history.show import show
 from skillgit.app.workspace.context import Context
@@ -175,9 +176,7 @@ class History:
                 lambda at: item_story(at, run or None, item),
                 rows_of=lambda story: [*item_view.records(story)][::-1],
             )
-        request = item_table.ItemsRequest(
-            flaky=state == "flaky", never_solved=state == "never_solved", solved=state == "solved"
-        )
+        request = ItemsRequest(flaky=state == "flaky", never_solved=state == "never_solved", solved=state == "solved")
         return self._pages.answer(
             answers.ITEMS,
             "items",

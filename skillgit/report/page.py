@@ -35,7 +35,7 @@ from skillgit.view.text import fit, inert, one_line
 if TYPE_CHECKING:
     from skillgit.app.deliver.report import EventStory, RunReport
     from skillgit.app.deliver.summary import RunSummary
-    from skillgit.app.recorded.item_history import ItemOutcome
+    from skillgit.app.recorded.outcomes import ItemOutcome
 
 
 _TEMPLATES = Path(__file__).parent / "templates"

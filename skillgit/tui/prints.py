@@ -120,7 +120,8 @@ _Items = tuple["ItemTable", "dict[str, ItemWords]"]
 def _item_table(run: str, name: str, choice: str) -> Print:
     def read(context: Context) -> _Items:
         from skillgit.app.history.item import item_words  # noqa: PLC0415 - see the module
-        from skillgit.app.history.items import ItemsRequest, items  # noqa: PLC0415 - see the module
+        from skillgit.app.history.items import items  # noqa: PLC0415 - see the module
+        from skillgit.app.history.requests import ItemsRequest  # noqa: PLC0415 - as above
 
         flaky, never_solved, of_candidates = (choice == flag for flag in _FLAGS)
         table = items(context, run, ItemsRequest(flaky=flaky, never_solved=never_solved, rejected=of_candidates))
@@ -166,7 +167,7 @@ def _checks(run: str) -> Print:
         return checks(context, run)
 
     def lines(table: Any, screen: Screen) -> Iterator[str]:  # noqa: ANN401 - as above
-        from skillgit.view.items import check_lines  # noqa: PLC0415 - see the module
+        from skillgit.view.score_tables import check_lines  # noqa: PLC0415 - see the module
 
         return check_lines(table, screen)
 
@@ -184,7 +185,7 @@ def _models(run: str) -> Print:
 
         return matrix_lines(table, screen)
 
-    return Print(name="Models", words=("matrix", run), read=read, lines=lines)
+    return Print(name="Models", words=("items", run, "--models"), read=read, lines=lines)
 
 
 def run_cost(run: str) -> tuple[Print, ...]:

@@ -16,7 +16,8 @@ from skillgit.app.history import browse
 from skillgit.app.history.browse import EventPage, Overview, standing
 from skillgit.app.workspace.workspace import git_settings
 from skillgit.forks import made_ahead
-from skillgit.index.event_pages import Narrowing, Point
+from skillgit.index.event_pages import Point
+from skillgit.index.log_filter import Selection
 from skillgit.index.rows import RunRow
 from skillgit.tui.keymap import KEYS
 
@@ -60,7 +61,7 @@ def read_start(context: Context, run: str) -> StartPicture:
         standing=before,
         settings=git_settings(context, setting_names()),
         overview=overview,
-        page=browse.page(context, Narrowing(run=first), 0, PAGE) if overview.runs else None,
+        page=browse.page(context, Selection(run=first), 0, PAGE) if overview.runs else None,
         scores=browse.score_line(context, first, STEPS) if overview.runs else ((), 1),
     )
 

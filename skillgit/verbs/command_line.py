@@ -153,7 +153,7 @@ def context_of(context: Context, request: object) -> Context:
     context = replace(context, skill=getattr(request, "skill", "") or context.skill)
     past = getattr(request, "as_of", "") or context.as_of
     run = getattr(request, "run", None)
-    if past and run and "/" not in past and revision.is_address(past):
+    if past and run and ".." not in run and "/" not in past and revision.is_address(past):
         past = f"{run}/{past}"  # v3 is a version of the run that is named
     return replace(context, as_of=past)
 

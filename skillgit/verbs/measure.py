@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from skillgit.app.measure.requests import (
     ALL,
@@ -23,12 +22,17 @@ from skillgit.verbs.verb import Answer, Effect, Form, TerminalSession, Verb, Ver
 from skillgit.view.json_values import document_text
 from skillgit.view.surface import Screen
 
-if TYPE_CHECKING:
-    from skillgit.app.measure.pull_request_verdicts import GateReport
-
 with loaded_on_use():
     from skillgit.app.interventions import ablate
-    from skillgit.app.measure import claim, claim_check, judge_agreement, pull_request_gate, retest, verify
+    from skillgit.app.measure import (
+        claim,
+        claim_check,
+        judge_agreement,
+        pull_request_gate,
+        pull_request_verdicts,
+        retest,
+        verify,
+    )
     from skillgit.app.measure import eval as evaluation
     from skillgit.view import gate, judges, measurements, rules
 
@@ -104,7 +108,7 @@ def _gate(session: TerminalSession, request: GateRequest) -> Answer:
         raise MisuseError("choose one output format")
     prints_markdown = request.markdown and request.output is None
 
-    def lines(report: GateReport, screen: Screen) -> Iterable[str]:
+    def lines(report: pull_request_verdicts.GateReport, screen: Screen) -> Iterable[str]:
         if request.output is not None:
             is_document, shown = session.form is Form.JSON, map(Screen().shown, gate.markdown(report))
             text = document_text("gate/2", report) if is_document else "".join(f"{line}\n" for line in shown)

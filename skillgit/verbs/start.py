@@ -56,7 +56,7 @@ def _init(session: VerbSession, request: InitRequest) -> Answer:
 
 def _remarks(result: Initialised) -> Iterator[str]:
     if result.entries:
-        yield f"the folder was no git repository; its {plural(result.entries, 'entry', 'entries')} stay uncommitted"
+        yield f"the folder was not a git repository; its {plural(result.entries, 'entry', 'entries')} stay uncommitted"
     if result.source:
         yield f"{result.source} was copied to {result.skill_path}; runs change the copy"
     if result.left_out:

@@ -97,6 +97,7 @@ def _kind(request: DraftRequest) -> str:
 
 def _draft(session: TerminalSession, request: DraftRequest) -> Answer:
     kind, context = _kind(request), session.context
+    refuse_together(request, "subject", "skill")
     for parameter in given(request):
         kinds = _FITTING.get(parameter.name, (kind,))
         if kind not in kinds:

@@ -24,14 +24,14 @@ _LOOKS_EVERY: Final = 0.2  # seconds between two looks at what a command prints
 _READING: Final = frozenset(
     {
         *("backends", "blame", "completion", "config", "cost", "data", "diff", "envs", "events", "help", "items"),
-        *("lint", "log", "matrix", "plugins", "rev-parse", "runs", "scan", "show", "sql", "status"),
+        *("lint", "log", "plugins", "rev-parse", "runs", "scan", "show", "sql", "status"),
         *("strategies", "why"),
     }
 )
 """Commands that change nothing and pay nobody; every other one asks first."""
 _PAYING: Final = frozenset(
     {
-        *("ablate", "bisect", "cherry-pick", "doctor", "eval", "gate", "merge", "propose", "revert", "shorten"),
+        *("ablate", "cherry-pick", "doctor", "eval", "gate", "merge", "propose", "revert", "shorten"),
         *("tasks", "train", "verify"),
     }
 )

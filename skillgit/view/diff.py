@@ -6,17 +6,27 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from skillgit.domain.text_diff import FileDiff, Hunk, Line, Sign, Span
 from skillgit.domain.untrusted.model_text import visible
 from skillgit.view.items import CHANGED, counted, differing, headline, length
 from skillgit.view.surface import Screen, Style
+from skillgit.view.table import Table
 from skillgit.view.text import pad, painted, visible_line, width
 
 if TYPE_CHECKING:
-    from skillgit.app.history.diff.items import DiffStat
+    from skillgit.app.history.diff.rules import RuleChange
+    from skillgit.app.history.diff.stat import DiffStat
     from skillgit.app.history.diff.text import Diffed
+
+
+RULES: Final[Table[RuleChange]] = Table(
+    "diff-rules/1",
+    "rules",
+    "change file first last region deed by version step commit source support gain text before",
+    head="a b kept",
+)
 
 
 def stat_lines(stat: DiffStat, screen: Screen) -> Iterator[str]:

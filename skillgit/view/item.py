@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from itertools import pairwise
 from shlex import quote
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from skillgit.app.recorded.item_history import ItemOutcome
+from skillgit.app.recorded.outcomes import ItemOutcome
 from skillgit.app.workspace.workspace import Absence, measure
 from skillgit.domain.asked_question import marked_question
 from skillgit.view import numbers
@@ -15,15 +16,20 @@ from skillgit.view.json_values import picked
 from skillgit.view.log import line as log_line
 from skillgit.view.score_tables import sign
 from skillgit.view.surface import Screen, Style
+from skillgit.view.table import Cell, Column, Table
 from skillgit.view.text import cut, fit, inert, one_line, pad, width, wrap
 
 if TYPE_CHECKING:
-    from skillgit.app.history.bisect import Bisected, Flip
+    from skillgit.app.history.bisect import Bisected
     from skillgit.app.history.item import Attempt, ItemStory, ItemTrajectory
 
 
+ATTEMPTS: Final[Table[Mapping[str, object]]] = Table(
+    "item/1", "attempts", "name commit hard soft failed measured answer feedback trajectory title"
+)
 _HEAD, _TAIL = 200, 400
 _ANSWER = 28
+_OUTCOME = 12  # columns of an outcome and its score
 _MOST = 12  # names that a list of them shows
 
 
@@ -33,9 +39,29 @@ def lines(story: ItemStory, screen: Screen) -> Iterator[str]:
     if story.question:
         yield from wrap(excerpt(story.question), min(screen.width, 100), "  ")
     yield ""
-    yield from _attempts(story, screen)
+    yield from _attempts([attempt for attempt in story.attempts if attempt.outcome or attempt.told], screen)
     yield ""
-    yield from _sums(story, screen)
+    unknown = "no flips known" if story.unknown else "no flips"
+    yield screen.dotted((*who_solves(story), f"flips at {_some(story.flips)}" if story.flips else unknown))
+    if story.doubts:
+        yield screen.paint(Style.REVERTED, f"noisy: {', '.join(story.doubts)}")
+    # under which attempts the item has no outcome, by what happened to it, and what helps
+    without = [attempt for attempt in story.attempts if attempt.outcome is None]
+    for absence in (None, *Absence):
+        lacking = [attempt.name for attempt in without if attempt.absence is absence]
+        if lacking:
+            why = "not measured on it" if absence is None else absence.sentence("these")
+            yield screen.paint(Style.FAINT, f"{why}: {_some(lacking)}")
+    gap = next((entry for entry in reversed(without) if entry.absence is not None and entry.version is not None), None)
+    if gap is not None and gap.absence is not None:
+        yield screen.paint(Style.FAINT, gap.absence.remedy(measure(f"{story.run}/{gap.name}")))
+    if len(story.attempts) < story.every:
+        scope = f"the newest {len(story.attempts)} of {story.every}; --all-versions shows every one"
+        yield screen.paint(Style.FAINT, scope)
+    newest = next((attempt.name for attempt in reversed(story.attempts) if attempt.trajectory), "")
+    if newest:
+        hint = f"skillgit items {story.run} --item {quote(story.item)} --trajectory {story.run}/{newest}"
+        yield screen.paint(Style.FAINT, f"next: {hint}")
 
 
 def records(story: ItemStory) -> Iterator[dict[str, object]]:
@@ -82,39 +108,38 @@ def _some(names: Sequence[str]) -> str:
     return f"{prefix}{', '.join(names[-_MOST:])}"
 
 
-def _attempts(story: ItemStory, screen: Screen) -> Iterator[str]:
-    attempts = [attempt for attempt in story.attempts if attempt.outcome is not None or attempt.told]
+def _attempts(attempts: Sequence[Attempt], screen: Screen) -> Iterator[str]:
+    """Yield a line for each attempt: outcome, score, answer, and why it got its score."""
+    texts = {attempt.name: " ".join(attempt.answer.split()) for attempt in attempts}
     names = max((width(attempt.name) for attempt in attempts), default=0)
-    answers = min(_ANSWER, max((width(_quoted(attempt)) for attempt in attempts), default=0))
-    before: tuple[str, str] | None = None
-    for attempt in attempts:
-        reply = (attempt.answer, attempt.feedback)
-        again = reply == before and any(reply) and attempt.outcome is not None
-        before = reply
-        yield _attempt(attempt, screen, (names, answers), again=again)
+    answers = min(_ANSWER, max(map(width, texts.values()), default=0))
+    room = max(_ANSWER, screen.width - names - _OUTCOME - answers - 4)
+    again = {
+        attempt.name
+        for before, attempt in pairwise(attempts)
+        if (attempt.answer, attempt.feedback) == (before.answer, before.feedback)
+        and (attempt.answer or attempt.feedback)
+        and attempt.outcome is not None
+    }
 
+    def reply(attempt: Attempt) -> str:
+        if attempt.name in again:
+            return screen.paint(Style.FAINT, "the same answer")
+        why = " ".join(attempt.feedback.split())
+        if attempt.outcome is None:
+            why = f"its commit message lists it as {attempt.told}" if attempt.told else ""
+        elif attempt.outcome.noted:
+            why = "measured after the run; a note tells it"
+        answer = pad(fit(texts[attempt.name], answers, screen.glyphs.ellipsis), answers)
+        return f"{answer}  {screen.paint(Style.FAINT, cut(why, room, screen))}"
 
-def _attempt(attempt: Attempt, screen: Screen, sizes: tuple[int, int], *, again: bool) -> str:
-    cell, (names, answers) = attempt.outcome, sizes
-    label = pad(attempt.name, names)
-    label = screen.paint(Style.REJECTED, label) if attempt.version is None else label
-    value = numbers.score(cell.value) if cell is not None and cell.value is not None else ""
-    front = f"{label}  {pad(sign(cell, screen, attempt.absence), 3, right=True)}  {value:<5}"
-    if again:
-        return f"{front}  {screen.paint(Style.FAINT, 'the same answer')}"
-    answer = fit(_quoted(attempt), answers, screen.glyphs.ellipsis)
-    why = cut(_why(attempt), max(_ANSWER, screen.width - width(front) - answers - 4), screen)
-    return f"{front}  {pad(answer, answers)}  {screen.paint(Style.FAINT, why)}".rstrip()
-
-
-def _why(attempt: Attempt) -> str:
-    if attempt.outcome is None and attempt.told is not None:
-        return f"its commit message lists it as {attempt.told}"
-    return _feedback(attempt)
-
-
-def _quoted(attempt: Attempt) -> str:
-    return " ".join(attempt.answer.split())
+    columns: tuple[Column[Attempt], ...] = (
+        Column("name", head="", show=lambda row: Cell(row.name, Style.REJECTED if row.version is None else None)),
+        Column("", head="", show=lambda row: pad(sign(row.outcome, screen, row.absence), 3, right=True)),
+        Column("", head="", show=lambda row: f"{numbers.score(row.outcome.value if row.outcome else None):<5}"),
+        Column("", head="", show=reply),
+    )
+    yield from Table(columns=columns).lines(attempts, screen)
 
 
 def who_solves(story: ItemStory) -> tuple[str, str]:
@@ -127,46 +152,29 @@ def who_solves(story: ItemStory) -> tuple[str, str]:
     return first, f"{story.solved} of {numbers.plural(story.measured, 'version')}{suffix} solve it"
 
 
-def _without(story: ItemStory, screen: Screen) -> Iterator[str]:
-    """Yield under which attempts the item has no outcome, by what happened to it, and what helps."""
-    without = [attempt for attempt in story.attempts if attempt.outcome is None]
-    for absence in (None, *Absence):
-        lacking = [attempt.name for attempt in without if attempt.absence is absence]
-        if lacking:
-            why = "not measured on it" if absence is None else absence.sentence("these")
-            yield screen.paint(Style.FAINT, f"{why}: {_some(lacking)}")
-    gap = next((entry for entry in reversed(without) if entry.absence is not None and entry.version is not None), None)
-    if gap is not None and gap.absence is not None:
-        yield screen.paint(Style.FAINT, gap.absence.remedy(measure(f"{story.run}/{gap.name}")))
-
-
-def _sums(story: ItemStory, screen: Screen) -> Iterator[str]:
-    unknown = "no flips known" if story.unknown else "no flips"
-    yield screen.dotted((*who_solves(story), f"flips at {_some(story.flips)}" if story.flips else unknown))
-    if story.doubts:
-        yield screen.paint(Style.REVERTED, f"noisy: {', '.join(story.doubts)}")
-    yield from _without(story, screen)
-    if len(story.attempts) < story.every:
-        scope = f"the newest {len(story.attempts)} of {story.every}; --all-versions shows every one"
-        yield screen.paint(Style.FAINT, scope)
-    if any(attempt.trajectory for attempt in story.attempts):
-        name = next(attempt.name for attempt in reversed(story.attempts) if attempt.trajectory)
-        hint = f"skillgit items {story.run} --item {quote(story.item)} --trajectory {story.run}/{name}"
-        yield screen.paint(Style.FAINT, f"next: {hint}")
-
-
 _MOST_LINES = 24
 _MOST_FLIPS = 12
 
 
 def bisect_lines(result: Bisected, screen: Screen, now: datetime) -> Iterator[str]:
+    """Yield which version fixed or broke the item, what it changed, and the item before and after."""
     yield _verdict(result, screen)
     if result.row is not None:
         yield ""
         yield log_line(result.row, screen, now)
-        yield from _changed(result, screen)
+        for edit in result.edits:
+            summary = f"{edit.op.value} {edit.file}, support {edit.support} {edit.source.value}"
+            yield f"   {screen.paint(Style.FAINT, summary)}"
+        body = [line for line in result.diff.splitlines() if line[:1] in {"+", "-"} and line[:3] not in {"+++", "---"}]
+        changes = [line for line in body if line[1:].strip()]
+        for line in changes[:_MOST_LINES]:
+            style = Style.ACCEPTED if line[0] == "+" else Style.REJECTED
+            yield f"   {screen.paint(style, cut(line, screen.width - 3, screen))}"
+        if len(changes) > _MOST_LINES:
+            more = f"{len(changes) - _MOST_LINES} more; skillgit show {result.run}/{result.suspects[0]}"
+            yield screen.paint(Style.FAINT, f"   {more}")
     yield ""
-    yield from _ends(result, screen)
+    yield from _attempts((result.older, result.newer), screen)
     if len(result.flips) > 1:
         yield ""
         yield f"the outcome flipped {len(result.flips)} times:"
@@ -175,62 +183,6 @@ def bisect_lines(result: Bisected, screen: Screen, now: datetime) -> Iterator[st
             yield f"  {flip.older} {screen.glyphs.arrow} {flip.newer}  {change}"
         if len(result.flips) > _MOST_FLIPS:
             yield screen.paint(Style.FAINT, f"  {len(result.flips) - _MOST_FLIPS} older ones; --json has all")
-    yield from _asked(result, screen)
-
-
-def _verdict(result: Bisected, screen: Screen) -> str:
-    item = screen.paint(Style.STRONG, result.item)
-    if result.flip is None:
-        is_solved = result.newer.outcome is not None and result.newer.outcome.solved
-        if result.flips and is_solved:
-            return f"both {result.first} and {result.last} solve {item}; it changed in between"
-        if result.flips:
-            return f"neither {result.first} nor {result.last} solves {item}; it changed in between"
-        kind = "known" if result.gaps else "measured"
-        return f"{'every' if is_solved else 'no'} {kind} version from {result.first} to {result.last} solves {item}"
-    is_fixed = result.flip.change == "fixed"
-    did = screen.paint(Style.ACCEPTED if is_fixed else Style.REJECTED, "fixed" if is_fixed else "broke")
-    if len(result.suspects) == 1:
-        return f"{screen.paint(Style.STRONG, result.suspects[0])} {did} {item}"
-    return f"one of {result.suspects[0]} to {result.suspects[-1]} {did} {item}; {_why_open(result, result.flip)}"
-
-
-def _why_open(result: Bisected, flip: Flip) -> str:
-    between = len(result.suspects) - 1
-    where = f"{numbers.plural(between, 'version')} between {flip.older} and {flip.newer}"
-    if result.absence is None:
-        return f"{where} {'was' if between == 1 else 'were'} not measured on it"
-    subject = f"{len(result.gaps)} of {where}" if len(result.gaps) < between else where
-    return result.absence.sentence(subject)
-
-
-def _changed(result: Bisected, screen: Screen) -> Iterator[str]:
-    for edit in result.edits:
-        summary = f"{edit.op.value} {edit.file}, support {edit.support} {edit.source.value}"
-        yield f"   {screen.paint(Style.FAINT, summary)}"
-    body = [line for line in result.diff.splitlines() if line[:1] in {"+", "-"} and line[:3] not in {"+++", "---"}]
-    lines = [line for line in body if line[1:].strip()]
-    for line in lines[:_MOST_LINES]:
-        style = Style.ACCEPTED if line[0] == "+" else Style.REJECTED
-        yield f"   {screen.paint(style, cut(line, screen.width - 3, screen))}"
-    if len(lines) > _MOST_LINES:
-        more = f"{len(lines) - _MOST_LINES} more; skillgit show {result.run}/{result.suspects[0]}"
-        yield screen.paint(Style.FAINT, f"   {more}")
-
-
-def _ends(result: Bisected, screen: Screen) -> Iterator[str]:
-    both = (result.older, result.newer)
-    names, answers = max(width(end.name) for end in both), max(width(_quoted(end)) for end in both)
-    answers = min(answers, 32)
-    for end in both:
-        value = end.outcome.value if end.outcome is not None else None
-        front = f"{pad(end.name, names)}  {sign(end.outcome, screen)}  {numbers.score(value):<5}"
-        answer = pad(fit(_quoted(end), answers, screen.glyphs.ellipsis), answers)
-        why = cut(_feedback(end), max(20, screen.width - width(front) - answers - 4), screen)
-        yield f"{front}  {answer}  {screen.paint(Style.FAINT, why)}".rstrip()
-
-
-def _asked(result: Bisected, screen: Screen) -> Iterator[str]:
     if result.basis is not None:
         yield screen.paint(Style.FAINT, f"measured by {one_line(result.basis.sentence)}")
     if result.cost is not None:
@@ -239,15 +191,32 @@ def _asked(result: Bisected, screen: Screen) -> Iterator[str]:
         note = ", noted on refs/notes/skillgit/evals" if result.measured else ""
         yield screen.paint(Style.FAINT, f"{rollouts}{note} {screen.glyphs.dot} {numbers.cost(result.cost, screen)}")
     elif result.flip is not None and len(result.suspects) > 1:
-        ends = f"{result.run}/{result.flip.older} {result.run}/{result.flip.newer}"
+        ends = f"{result.run}/{result.flip.older}..{result.run}/{result.flip.newer}"
         yield ""
         if result.told:
             did = "fixed" if result.flip.change == "fixed" else "broke"
             yield f"commit messages say that {', '.join(result.told)} {did} it"
-        yield screen.paint(Style.FAINT, f"next: skillgit bisect --item {quote(result.item)} {ends} --measure")
+        yield screen.paint(Style.FAINT, f"next: skillgit items {ends} --item {quote(result.item)} --measure")
 
 
-def _feedback(attempt: Attempt) -> str:
-    if attempt.outcome is not None and attempt.outcome.noted:
-        return "measured after the run; a note tells it"
-    return " ".join(attempt.feedback.split())
+def _verdict(result: Bisected, screen: Screen) -> str:
+    item, flip = screen.paint(Style.STRONG, result.item), result.flip
+    if flip is None:
+        is_solved = result.newer.outcome is not None and result.newer.outcome.solved
+        if result.flips and is_solved:
+            return f"both {result.first} and {result.last} solve {item}; it changed in between"
+        if result.flips:
+            return f"neither {result.first} nor {result.last} solves {item}; it changed in between"
+        kind = "known" if result.gaps else "measured"
+        return f"{'every' if is_solved else 'no'} {kind} version from {result.first} to {result.last} solves {item}"
+    is_fixed = flip.change == "fixed"
+    did = screen.paint(Style.ACCEPTED if is_fixed else Style.REJECTED, "fixed" if is_fixed else "broke")
+    if len(result.suspects) == 1:
+        return f"{screen.paint(Style.STRONG, result.suspects[0])} {did} {item}"
+    between = len(result.suspects) - 1
+    where = f"{numbers.plural(between, 'version')} between {flip.older} and {flip.newer}"
+    if result.absence is None:
+        why = f"{where} {'was' if between == 1 else 'were'} not measured on it"
+    else:
+        why = result.absence.sentence(f"{len(result.gaps)} of {where}" if len(result.gaps) < between else where)
+    return f"one of {result.suspects[0]} to {result.suspects[-1]} {did} {item}; {why}"

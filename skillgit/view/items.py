@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any, Final, assert_never
 from skillgit.view import numbers
 from skillgit.view.surface import UNICODE, Glyphs, Screen, Style
 from skillgit.view.table import Cell, Column, Table
-from skillgit.view.text import fit, headed, one_line
+from skillgit.view.text import one_line
 
 if TYPE_CHECKING:
     from skillgit.app.history.diff.items import Change, ItemChange, ItemDiff, Length
-    from skillgit.app.history.items import CheckTable
-    from skillgit.app.recorded.score_summary import CheckChange
-    from skillgit.app.setup.comparable_conditions import Difference
+    from skillgit.app.recorded.outcomes import CheckChange
+    from skillgit.domain.conditions import Difference
     from skillgit.index.rows import LogRow
 
 
@@ -191,30 +190,6 @@ TYPES: Final = _score_changes(
 CHECKS: Final = _score_changes(
     "check", lambda row: one_line(row.check), lambda row: [("fixed", row.fixes), ("broken", row.breaks)]
 )
-
-
-_CHECK_WIDTH = 48
-_SCORE_WIDTH = 7
-
-
-def check_records(table: CheckTable) -> Iterator[dict[str, object]]:
-    for row in table.rows:
-        for version, score in zip(table.versions, row.scores, strict=True):
-            if score is not None:
-                yield {"check": row.check, "version": version, "items": row.items, "score": score}
-
-
-def check_lines(checks: CheckTable, screen: Screen) -> Iterator[str]:
-    """Yield the mean score of each check under the first version and as many of the newest ones as fit."""
-    room = (screen.width - _CHECK_WIDTH) // _SCORE_WIDTH if screen.width else len(checks.versions)
-    indices = list(range(len(checks.versions)))
-    indices = [*indices[:1], *indices[1:][-max(room - 1, 1) :]]
-    head = ("check", "items", *(checks.versions[index] for index in indices))
-    body = [
-        (fit(one_line(row.check), _CHECK_WIDTH), str(row.items), *(numbers.score(row.scores[i]) for i in indices))
-        for row in checks.rows
-    ]
-    yield from headed(head, body, screen, align="lr" + "r" * len(indices))
 
 
 def check_scores(row: CheckChange, screen: Screen) -> str:

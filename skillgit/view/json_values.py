@@ -52,6 +52,11 @@ def document_text(schema: str, body: object) -> str:
     return f"{escaped_json(json.dumps(document, indent=2, ensure_ascii=False))}\n"
 
 
+def record_text(row: object) -> str:
+    """Return a row as one JSON object on one line."""
+    return escaped_json(json.dumps(plain_value(row), ensure_ascii=False, separators=(",", ":")))
+
+
 def picked(value: object, names: str) -> dict[str, object]:
     """Return some fields of ``value``, named with spaces between, as a mapping."""
     return {name: getattr(value, name) for name in names.split()}

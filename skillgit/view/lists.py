@@ -16,33 +16,9 @@ LISTS: Final[dict[str, Table[Any]]] = {
         "author restored text",
         head="run version commit path",
     ),
-    "diff --rules": Table(
-        "diff-rules/1",
-        "rules",
-        "change file first last region deed by version step commit source support gain text before",
-        head="a b kept",
-    ),
     "envs": Table("envs/1", "environments", _PLUGIN),
     "fsck": Table("fsck/1", "problems", "run commit repairable sentence remark", head="runs commits mended"),
     "gc": Table("gc/1", "runs", "run folded unfolded attic dropped freed left"),
-    "items": Table("items/1", "items", "item task_type first flips solved measured share doubts outcomes"),
-    "items --checks": Table("checks/1", "checks", "check version items score", head="run versions"),
-    "items --item": Table(
-        "item/1", "attempts", "name commit hard soft failed measured answer feedback trajectory title"
-    ),
-    "log": Table(
-        "log/1",
-        "events",
-        "run commit kind version base step epoch score delta measured decision origin time is_best is_head refs "
-        "bound title skill",
-        head="run",
-    ),
-    "matrix": Table(
-        "matrix/1",
-        "scores",
-        "version commit model score hard soft n scored measured differs source time others",
-        head="run split metric models",
-    ),
     "note --list": Table("notes/1", "notes", "id name commit author time text"),
     "push": Table("push/1", "refs", "ref run state old new cause reason", head="remote url dry_run"),
     "replay": Table(

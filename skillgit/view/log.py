@@ -6,23 +6,21 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import zip_longest
-from typing import TYPE_CHECKING
+from typing import Final, NamedTuple
 
 from skillgit.app.workspace.skill_choice import labels
 from skillgit.domain.event_kinds import EventKind
+from skillgit.index.rows import LogRow
 from skillgit.view import event_marks as cells
 from skillgit.view import numbers
 from skillgit.view.diff import coloured, plain
 from skillgit.view.event_marks import LOOKS, Entry
-from skillgit.view.surface import Glyphs, Screen, Style
+from skillgit.view.surface import Screen, Style
+from skillgit.view.table import Table
 from skillgit.view.text import fit, pad, width
 
-if TYPE_CHECKING:
-    from skillgit.index.rows import LogRow
 
-
-@dataclass(frozen=True, slots=True)
-class GraphPosition:
+class GraphPosition(NamedTuple):
     lane: int
     above: tuple[bool, ...]  # for each lane whether a line comes down to the event's row; lanes further on have none
     below: tuple[bool, ...]  # the same for lines that go on under it
@@ -39,82 +37,58 @@ class _Lane:
 
 
 def places(rows: Sequence[LogRow], parents: Mapping[str, Sequence[str]]) -> Iterator[GraphPosition]:
-    """Yield where ``rows``, newest first, stand, each below what rests on it; ``parents``: commit to other parents."""
-    lanes = _Lanes([LOOKS[row.kind].beside for row in rows])
-    following = _following(rows)
+    """Yield where ``rows``, newest first, belong, each below what rests on it; ``parents``: commit to other parents.
+
+    A run has a lane, the first one that was free, as in git. An event ends the lanes that lead to it and opens those
+    to what it rests on; what is beside the line of its run, as a candidate is, ends no lane of another run.
+    """
+    is_beside = [LOOKS[row.kind].beside for row in rows]
     at = {row.commit: index for index, row in enumerate(rows)}
-    above: tuple[bool, ...] = ()
-    for index, row in enumerate(rows):
-        lane, is_drawn, came = lanes.arrive(index)
-        if index in following:
-            lanes.taken[lane] = _Lane(following[index], is_drawn or not LOOKS[row.kind].beside, own=True)
-        lower = [at[parent] for parent in parents.get(row.commit, ()) if at.get(parent, 0) > index]
-        exits = lanes.leave(lane, lower)
-        below = lanes.drawn()
-        yield GraphPosition(lane, above, below, (*came, *exits))
-        above = below
-
-
-def _following(rows: Sequence[LogRow]) -> dict[int, int]:
-    successors, latest = dict[int, int](), dict[str, int]()
+    following, latest = dict[int, int](), dict[str, int]()
     for index, row in enumerate(rows):
         if row.run in latest:
-            successors[latest[row.run]] = index
+            following[latest[row.run]] = index
         latest[row.run] = index
-    return successors
+    lanes: list[_Lane | None] = []
 
-
-class _Lanes:
-    """The lanes between two rows; ``beside`` says of each event whether it is beside the line of its run."""
-
-    def __init__(self, beside: Sequence[bool]) -> None:
-        self._beside = beside
-        self._known: tuple[bool, ...] = ()
-        self.taken: list[_Lane | None] = []
-
-    def drawn(self) -> tuple[bool, ...]:
-        while self.taken and self.taken[-1] is None:
-            self.taken.pop()
-        lines = tuple([lane is not None and lane.has_line for lane in self.taken])
-        self._known = self._known if lines == self._known else lines
-        return self._known
-
-    def arrive(self, index: int) -> tuple[int, bool, list[int]]:
-        """End the lanes to an event; return its own, the first of its run as in git, if it is drawn, and the others."""
-        arrivals = {number: lane for number, lane in enumerate(self.taken) if lane is not None and lane.toward == index}
-        usable = [number for number, lane in arrivals.items() if lane.own or not self._beside[index]]
-        lines = [number for number in usable if arrivals[number].has_line]
-        column = lines[0] if lines else usable[0] if usable else self._free(0)
-        for number in arrivals:
-            self.taken[number] = None
-        return column, bool(lines), [number for number, lane in arrivals.items() if lane.has_line and number != column]
-
-    def leave(self, lane: int, lower: Sequence[int]) -> list[int]:
-        """Lead from the event in ``lane`` to each of ``lower``; return the lanes other than its own that do."""
-        ties: list[int] = []
-        for target in lower:
-            number = self._leading(target)
-            if number is None:
-                number = lane if self.taken[lane] is None else self._free(lane)
-                self.taken[number] = _Lane(target, has_line=True, own=False)
-            elif (leading := self.taken[number]) is not None:
-                leading.has_line = True
-            if number != lane:
-                ties.append(number)
-        return ties
-
-    def _leading(self, target: int) -> int | None:
-        """Return a lane that leads to ``target``: the line of a run leads past what is beside it."""
-        for number, lane in enumerate(self.taken):
-            if lane is not None and lane.toward == target and not (lane.own and self._beside[target]):
-                return number
-        return None
-
-    def _free(self, first: int) -> int:
-        number = next((index for index in range(first, len(self.taken)) if self.taken[index] is None), len(self.taken))
-        if number == len(self.taken):
-            self.taken.append(None)
+    def free(first: int) -> int:
+        number = next((index for index in range(first, len(lanes)) if lanes[index] is None), len(lanes))
+        if number == len(lanes):
+            lanes.append(None)
         return number
+
+    above: tuple[bool, ...] = ()
+    for index, row in enumerate(rows):
+        arrivals = {number: lane for number, lane in enumerate(lanes) if lane is not None and lane.toward == index}
+        usable = [number for number, lane in arrivals.items() if lane.own or not is_beside[index]]
+        lines = [number for number in usable if arrivals[number].has_line]
+        own = lines[0] if lines else usable[0] if usable else free(0)
+        for number in arrivals:
+            lanes[number] = None
+        if index in following:
+            lanes[own] = _Lane(following[index], bool(lines) or not is_beside[index], own=True)
+        ties = [number for number, lane in arrivals.items() if lane.has_line and number != own]
+        for target in (at[parent] for parent in parents.get(row.commit, ()) if at.get(parent, 0) > index):
+            # the line of a run leads past what is beside it
+            leading = (
+                number
+                for number, lane in enumerate(lanes)
+                if lane is not None and lane.toward == target and not (lane.own and is_beside[target])
+            )
+            lane_to_target = next(leading, None)
+            if lane_to_target is None:
+                lane_to_target = own if lanes[own] is None else free(own)
+                lanes[lane_to_target] = _Lane(target, has_line=True, own=False)
+            elif (open_lane := lanes[lane_to_target]) is not None:
+                open_lane.has_line = True
+            if lane_to_target != own:
+                ties.append(lane_to_target)
+        while lanes and lanes[-1] is None:
+            lanes.pop()
+        below = tuple([lane is not None and lane.has_line for lane in lanes])
+        below = above if below == above else below  # most events change nothing, which the pen is quick to see
+        yield GraphPosition(own, above, below, tuple(ties))
+        above = below
 
 
 _WIDE, _CLOSE = 4, 2  # columns of a lane: those of its line, and of what is beside it
@@ -122,14 +96,12 @@ _CUT = 2  # columns of what stands for the lanes that are not shown: an ellipsis
 _UP, _DOWN, _LEFT, _RIGHT = 1, 2, 4, 8
 
 
-@dataclass(frozen=True, slots=True)
-class Drawn:
+class Drawn(NamedTuple):
     row: str  # the graph in front of an event
     below: str  # the graph on the lines between it and the next
 
 
-@dataclass(frozen=True, slots=True)
-class Graph:
+class Graph(NamedTuple):
     """The graph in front of a log; its rows are all of one width."""
 
     rows: tuple[Drawn, ...]
@@ -147,81 +119,68 @@ def draw(rows: Sequence[LogRow], parents: Mapping[str, Sequence[str]], screen: S
     pitch = _CLOSE if room and lanes * _WIDE - 1 > room else _WIDE
     limit = max(1, (room - _CUT) // pitch) if room and lanes * pitch > room else lanes
     pen = _Pen(screen, pitch, limit, cut=limit < lanes)
-    lines = [
-        (pen.row(position, row, is_tied=is_tied), pen.below(position))
-        for position, row, is_tied in zip(positions, rows, _tied(rows), strict=True)
-    ]
-    width = max((len(line) for line, _ in lines), default=0)
-    return Graph(tuple(Drawn("".join(line) + " " * (width - len(line)), below) for line, below in lines), width)
-
-
-def _tied(rows: Sequence[LogRow]) -> Iterator[bool]:
-    """Yield for each row whether it is the proposal of the slow merge that stands next above it in its run."""
     merges: dict[str, LogRow] = {}
-    for row in rows:
-        above = merges.get(row.run)
-        yield (
-            row.kind == EventKind.SLOW_PROPOSED
-            and above is not None
-            and (above.kind, above.step) == (EventKind.SLOW_MERGED, row.step)
-        )
+    lines: list[tuple[list[str], str]] = []
+    for position, row in zip(positions, rows, strict=True):
+        # a proposal is tied to the slow merge that is next above it in its run
+        above = merges.get(row.run) if row.kind == EventKind.SLOW_PROPOSED else None
+        is_tied = above is not None and (above.kind, above.step) == (EventKind.SLOW_MERGED, row.step)
+        lines.append((pen.row(position, row, is_tied=is_tied), pen.below(position)))
         if row.kind in {EventKind.SLOW_MERGED, EventKind.SLOW_PROPOSED}:
             merges[row.run] = row
+    width = max((len(line) for line, _ in lines), default=0)
+    return Graph(tuple(Drawn("".join(line) + " " * (width - len(line)), below) for line, below in lines), width)
 
 
 class _Pen:
     """What draws the lines of a graph, in ``pitch`` columns for a lane and ``limit`` lanes."""
 
     def __init__(self, screen: Screen, pitch: int, limit: int, *, cut: bool) -> None:
-        self._screen = screen
-        self._pitch, self._shown, self._cut = pitch, limit, cut
-        self._joints = _joints(screen.glyphs)
-        self._below: dict[tuple[tuple[bool, ...], int], str] = {}
+        self._screen, self._pitch, self._shown, self._cut = screen, pitch, limit, cut
+        glyphs = screen.glyphs
+        # the sign of a lane by the sides on which something leads there
+        self._joints = {
+            _UP | _LEFT: glyphs.up_left,
+            _UP | _RIGHT: glyphs.up_right,
+            _DOWN | _LEFT: glyphs.down_left,
+            _DOWN | _RIGHT: glyphs.down_right,
+            _UP | _DOWN | _LEFT: glyphs.branch_left,
+            _UP | _DOWN | _RIGHT: glyphs.branch,
+            _UP | _LEFT | _RIGHT: glyphs.branch_up,
+            _DOWN | _LEFT | _RIGHT: glyphs.branch_down,
+            _UP | _DOWN | _LEFT | _RIGHT: glyphs.cross,
+        }
+        self._margins: dict[tuple[tuple[bool, ...], int], str] = {}
         self._last: tuple[tuple[bool, ...], tuple[bool, ...]] = ((), ())
-        self._base: list[str] = []
+        self._passing: list[str] = []
 
     def row(self, position: GraphPosition, row: LogRow, *, is_tied: bool) -> list[str]:
         """Return the columns on the event's line, without the empty ones at the end."""
+        glyphs, pitch = self._screen.glyphs, self._pitch
         sign = cells.sign(Entry.of_row(row), self._screen)
-        own = position.lane * self._pitch
-        at = own + (0 if not LOOKS[row.kind].beside else 1 if is_tied else self._pitch // 2)
-        columns = self._lines(position, beside=at > own)
+        own = position.lane * pitch
+        at = own + (0 if not LOOKS[row.kind].beside else 1 if is_tied else pitch // 2)
+        # most events of a run change nothing in the lanes, and there may be hundreds of lanes
+        if not (position.above is self._last[0] and position.below is self._last[1]):
+            lanes = zip_longest(position.above, position.below, fillvalue=False)
+            space = [" "] * (pitch - 1)
+            self._last = position.above, position.below
+            self._passing = [column for up, down in lanes for column in (glyphs.line if up or down else " ", *space)]
+        columns = self._passing.copy()
+        columns += " " * (own + pitch - len(columns))
+        if not (at > own and position.lane < len(position.above) and position.above[position.lane]):
+            columns[own] = " "  # the line of the run passes only an event that is beside it
         if is_tied:
-            columns[own] = self._screen.glyphs.branch
+            columns[own] = glyphs.branch
         for edge in position.ties:
             self._lead(columns, position, at, edge)
         columns[at] = sign
-        return self._fitted(columns, sign if at >= self._shown * self._pitch else " ")
-
-    def below(self, position: GraphPosition) -> str:
-        lanes = max(position.lane + 1, len(position.below))
-        margin = self._below.get((position.below, lanes))
-        if margin is None:
-            glyphs = self._screen.glyphs
-            lines = [*position.below, *[False] * (lanes - len(position.below))]
-            margin = "".join(f"{glyphs.line if line else ' ':<{self._pitch}}" for line in lines[: self._shown])
-            margin += f"{glyphs.ellipsis} " if self._cut and any(lines[self._shown :]) else ""
-            self._below[position.below, lanes] = margin
-        return margin
-
-    def _lines(self, position: GraphPosition, *, beside: bool) -> list[str]:
-        """Return the columns with all lines that pass; that of the event's run, too, if it stands ``beside`` it."""
-        own = position.lane
-        columns = self._passing(position.above, position.below)
-        columns += " " * ((own + 1) * self._pitch - len(columns))
-        if not (beside and own < len(position.above) and position.above[own]):
-            columns[own * self._pitch] = " "
+        end = self._shown * pitch
+        if self._cut and any(column != " " for column in columns[end:]):
+            return [*columns[:end], glyphs.ellipsis, sign if at >= end else " "]
+        while columns and columns[-1] == " ":
+            columns.pop()
         return columns
-
-    def _passing(self, above: tuple[bool, ...], below: tuple[bool, ...]) -> list[str]:
-        # most events of a run change nothing in the lanes, and there may be hundreds of lanes
-        if not (above is self._last[0] and below is self._last[1]):
-            signs = (" ", self._screen.glyphs.line)
-            space = [" "] * (self._pitch - 1)
-            lanes = zip_longest(above, below, fillvalue=False)
-            self._last = above, below
-            self._base = [column for up, down in lanes for column in (signs[up or down], *space)]
-        return self._base.copy()
 
     def _lead(self, columns: list[str], position: GraphPosition, at: int, edge: int) -> None:
         """Draw the edge between the event's sign and the lane ``edge``; other lines run over it."""
@@ -232,46 +191,35 @@ class _Pen:
                 columns[column] = self._screen.glyphs.rule
         behind = any((lane * self._pitch - goal) * step > 0 for lane in position.ties)
         sides = (_LEFT if step > 0 or behind else 0) | (_RIGHT if step < 0 or behind else 0)
-        columns[goal] = self._joints[sides | _ends(position, edge)]
+        up, down = (edge < len(lines) and lines[edge] for lines in (position.above, position.below))
+        columns[goal] = self._joints[sides | (_UP if up else 0) | (_DOWN if down else 0)]
 
-    def _fitted(self, columns: list[str], beyond: str) -> list[str]:
-        end = self._shown * self._pitch
-        if self._cut and any(column != " " for column in columns[end:]):
-            return [*columns[:end], self._screen.glyphs.ellipsis, beyond]
-        while columns and columns[-1] == " ":
-            columns.pop()
-        return columns
-
-
-def _ends(position: GraphPosition, lane: int) -> int:
-    up = lane < len(position.above) and position.above[lane]
-    down = lane < len(position.below) and position.below[lane]
-    return (_UP if up else 0) | (_DOWN if down else 0)
+    def below(self, position: GraphPosition) -> str:
+        lanes = max(position.lane + 1, len(position.below))
+        margin = self._margins.get((position.below, lanes))
+        if margin is None:
+            lines = [*position.below, *[False] * (lanes - len(position.below))]
+            sign = self._screen.glyphs.line
+            margin = "".join(f"{sign if line else ' ':<{self._pitch}}" for line in lines[: self._shown])
+            margin += f"{self._screen.glyphs.ellipsis} " if self._cut and any(lines[self._shown :]) else ""
+            self._margins[position.below, lanes] = margin
+        return margin
 
 
-def _joints(glyphs: Glyphs) -> dict[int, str]:
-    """Return the sign of a lane by the sides on which something leads there."""
-    return {
-        _UP | _LEFT: glyphs.up_left,
-        _UP | _RIGHT: glyphs.up_right,
-        _DOWN | _LEFT: glyphs.down_left,
-        _DOWN | _RIGHT: glyphs.down_right,
-        _UP | _DOWN | _LEFT: glyphs.branch_left,
-        _UP | _DOWN | _RIGHT: glyphs.branch,
-        _UP | _LEFT | _RIGHT: glyphs.branch_up,
-        _DOWN | _LEFT | _RIGHT: glyphs.branch_down,
-        _UP | _DOWN | _LEFT | _RIGHT: glyphs.cross,
-    }
-
-
+EVENTS: Final[Table[LogRow]] = Table(
+    "log/1",
+    "events",
+    "run commit kind version base step epoch score delta measured decision origin time is_best is_head refs "
+    "bound title skill",
+    head="run",
+)
 _TITLE_WIDTH = 40
 _TITLE_LEAST = 16
 _SPACES = 6  # columns between graph, scores, title and age
 _EVENT_REST = 33  # columns of an event's line besides its title: sign, label, scores, commit and the space between them
 
 
-@dataclass(frozen=True, slots=True)
-class LogLine:
+class LogLine(NamedTuple):
     """One event of the log, and what is in front of the lines between it and the next one."""
 
     text: str
@@ -304,7 +252,9 @@ def log_lines(
     graph_room = min(screen.width // 2, max(8, screen.width - fixed_width - _TITLE_LEAST))
     signs = Graph(tuple(Drawn(f"{cells.sign(entry, screen)} ", "") for entry in entries), 2)
     drawing = signs if graph is None else draw(rows, graph, screen, graph_room)
-    room = _room(screen, drawing.width + fixed_width, max(map(width, texts)))
+    room = max(_TITLE_WIDTH, *map(width, texts))
+    if screen.width:
+        room = max(_TITLE_LEAST, min(room, screen.width - drawing.width - fixed_width))
     for cell, before, text, after, name in zip(drawing.rows, fronts, texts, backs, names, strict=True):
         title = fit(text, room, screen.glyphs.ellipsis)
         label = screen.paint(Style.FAINT, title[: len(name)]) + title[len(name) :]
@@ -332,11 +282,11 @@ def with_changes(lines: Iterable[LogLine], changes: Iterable[bytes], screen: Scr
 
 
 def _names(rows: Sequence[LogRow], flips: Mapping[str, str], *, runs: bool) -> list[str]:
-    words = labels({row.skill for row in rows})
-    skills = [words[row.skill] for row in rows] if len(words) > 1 else []
+    """Return what is in front of the titles: the run, the skill where there are several, what was done to items."""
+    skills = labels({row.skill for row in rows})
     columns = [
         [row.run for row in rows] if runs else [],
-        skills,
+        [skills[row.skill] for row in rows] if len(skills) > 1 else [],
         [flips.get(row.commit, "") for row in rows] if flips else [],
     ]
     names = [""] * len(rows)
@@ -344,13 +294,6 @@ def _names(rows: Sequence[LogRow], flips: Mapping[str, str], *, runs: bool) -> l
         widest = max(map(width, column))
         names = [f"{before}{pad(cell, widest)}  " for before, cell in zip(names, column, strict=True)]
     return names
-
-
-def _room(screen: Screen, fixed_width: int, longest: int) -> int:
-    target = max(_TITLE_WIDTH, longest)
-    if not screen.width:
-        return target
-    return max(_TITLE_LEAST, min(target, screen.width - fixed_width))
 
 
 def front(entry: Entry) -> str:

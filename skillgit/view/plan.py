@@ -83,7 +83,7 @@ def _remarks(plan: Plan) -> Iterator[str]:
     if plan.total.unpriced:
         yield f"the price of {', '.join(plan.total.unpriced)} is unknown; set model.prices to count it"
     if plan.total.batches:
-        yield "a batch may take up to 24 hours; a run can be stopped while it waits, and goes on by the same command"
+        yield "a batch may take up to 24 hours; a run can be stopped while it waits, and the same command continues it"
     if plan.total.untimed:
         yield f"how long it takes is not known: nothing was measured here yet with {', '.join(plan.total.untimed)}"
 
@@ -194,7 +194,7 @@ def _became(row: CostRow) -> str:
 
 
 def _name_column(name: str) -> Column[CostRow]:
-    """Return a column of what tells rows apart; the first one of them says which row is the total."""
+    """Return a column of what distinguishes rows; the first one of them says which row is the total."""
 
     def names(result: Spending) -> Callable[[CostRow], str]:
         is_first = result.by.split()[0] == name

@@ -15,7 +15,6 @@ from skillgit.domain.event import (
     NOBODY,
     Accepted,
     Edited,
-    Event,
     Inherited,
     Measured,
     Rejected,
@@ -44,7 +43,18 @@ if TYPE_CHECKING:
 
 def known_facts(report: Shown, screen: Screen, now: datetime) -> Iterator[tuple[str, str]]:
     """Yield a label and a line for each known evaluation, how often the test split was looked at, then the notes."""
-    yield from under("known", (_line(evaluation, report.gauge, screen, now) for evaluation in report.evaluations))
+
+    def line(evaluation: KnownEvaluation) -> str:
+        parts = (
+            f"{evaluation.split} {scores(evaluation, report.gauge, screen)}",
+            f"{evaluation.scored} of {numbers.plural(evaluation.n, 'item')} scored",
+            "end of the run" if evaluation.source == "run-finished" else evaluation.target,
+            evaluation.remark,
+            numbers.ago(evaluation.time, now) if evaluation.time is not None else "",
+        )
+        return screen.dotted(parts)
+
+    yield from under("known", map(line, report.evaluations))
     if report.test_evaluations:
         yield "", f"{numbers.plural(report.test_evaluations, 'evaluation')} on the test split"
     for note in report.feedback:
@@ -60,18 +70,6 @@ def scores(evaluation: EvaluationSummary | KnownEvaluation, gauge: Gauge, screen
     if gauge.metric is Metric.SOFT:
         return f"soft {numbers.score(evaluation.soft)} {screen.glyphs.dot} hard {numbers.score(evaluation.hard)}"
     return f"mixed {numbers.score(gauge.of(evaluation.hard, evaluation.soft))} {screen.glyphs.dot} {both}"
-
-
-def _line(evaluation: KnownEvaluation, gauge: Gauge, screen: Screen, now: datetime) -> str:
-    source = "end of the run" if evaluation.source == "run-finished" else evaluation.target
-    parts = (
-        f"{evaluation.split} {scores(evaluation, gauge, screen)}",
-        f"{evaluation.scored} of {numbers.plural(evaluation.n, 'item')} scored",
-        source,
-        evaluation.remark,
-        numbers.ago(evaluation.time, now) if evaluation.time is not None else "",
-    )
-    return screen.dotted(parts)
 
 
 def setting_lines(report: RunSettings, screen: Screen) -> Iterator[str]:
@@ -96,7 +94,9 @@ def lines(report: Shown, screen: Screen, now: datetime, diff_screen: Screen) -> 
         yield from wrap(paragraph, columns)
     yield ""
     for label, text in all_facts(report, screen, now):
-        yield from _fact(label, text, screen)
+        parts = (part for own in text.split("\n") for part in wrap(own, columns - _LABEL if columns else 0))
+        for number, line in enumerate(parts):
+            yield f"{screen.paint(Style.FAINT, label.ljust(_LABEL)) if number == 0 else ' ' * _LABEL}{line}"
     if report.diff:
         yield ""
         yield from coloured(report.diff, diff_screen) if diff_screen.colour else plain(report.diff)
@@ -113,15 +113,12 @@ def all_facts(report: Shown, screen: Screen, now: datetime) -> Iterator[tuple[st
 
 def recorded_facts(report: Shown, screen: Screen) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yield what the commit of an event says, a label with the lines that belong to it."""
-    label, texts = "", list[str]()
-    for new_label, text in _facts(report, screen):
-        if new_label and texts:
-            yield label, tuple(texts)
-            texts = []
-        label = new_label or label
-        texts.append(text)
-    if texts:
-        yield label, tuple(texts)
+    groups: list[tuple[str, list[str]]] = []
+    for label, text in _facts(report, screen):
+        if label or not groups:
+            groups.append((label, []))
+        groups[-1][1].append(text)
+    return ((label, tuple(texts)) for label, texts in groups)
 
 
 def _head(report: Shown, screen: Screen, now: datetime) -> Iterator[str]:
@@ -141,24 +138,58 @@ def _head(report: Shown, screen: Screen, now: datetime) -> Iterator[str]:
     yield screen.paint(Style.STRONG, cells.title(entry))
 
 
-def _fact(label: str, text: str, screen: Screen) -> Iterator[str]:
-    columns = min(screen.width, _WIDEST) - _LABEL if screen.width else 0
-    for number, line in enumerate(part for own in text.split("\n") for part in wrap(own, columns)):
-        yield f"{screen.paint(Style.FAINT, label.ljust(_LABEL)) if number == 0 else ' ' * _LABEL}{line}"
-
-
 def _facts(report: Shown, screen: Screen) -> Iterator[tuple[str, str]]:
     event, gauge = report.event, report.gauge
+
+    def flips(
+        fixes: tuple[str, ...], breaks: tuple[str, ...], evaluation: EvaluationSummary | None = None
+    ) -> Iterator[tuple[str, str]]:
+        for label, items in (("fixed", fixes), ("broken", breaks)):
+            if items:
+                yield label, f"{len(items)}: {numbers.ids(items, screen)}"
+        if evaluation is not None and evaluation.stopped:
+            yield "items", numbers.not_measured(evaluation.n, evaluation.unneeded, len(fixes), len(breaks))
+
+    def measured(evaluation: EvaluationSummary | Inherited) -> str:
+        if isinstance(evaluation, Inherited):
+            return f"inherited from {version_label(evaluation.version)}"
+        return summary(evaluation, gauge, screen)
+
     match event:
         case RunStarted():
-            yield from _start(event, gauge, screen)
+            yield "skill", event.skill
+            yield "score", measured(event.evaluation)
+            if event.fork_of:
+                yield "fork of", event.fork_of
+            yield from under("servers", map(numbers.served, event.served))
+            yield "digests", f"config {event.config}, splits {event.splits}, environment {event.environment}"
         case Accepted() | Rejected():
-            yield from _candidate(event, gauge, report.left_out, screen)
+            # the gate compared with the version that the candidate was made of, by name if it is an older one
+            is_older = event.base < event.version - 1 if isinstance(event, Accepted) else event.at is not None
+            against = version_label(event.base) if is_older else "current"
+            yield "score", summary(event.evaluation, gauge, screen)
+            yield "gate", gate(event.verdict, screen, bound=event.evaluation.stopped, against=against)
+            yield "edits", _counts(event, screen)
+            for edit in event.edits:
+                yield "", f"{edit.op.value} {edit.file}, support {edit.support} {edit.source.value}"
+            yield from left_out(report.left_out, event.patch)
+            if event.appendix is not None:
+                old = event.appendix.consolidated
+                together = f", put together from {old}" if old else ""
+                reminders = numbers.plural(event.appendix.added, "new reminder")
+                yield "notes", f"{reminders}, {event.appendix.total} in all{together}"
+            yield from flips(event.fixed, event.broken, event.evaluation)
         case Skipped():
             yield "edits", _counts(event, screen)
             yield from left_out(report.left_out, event.patch)
         case SlowProposed():
-            yield from _slow(event, gauge, screen)
+            if event.evaluation is not None:
+                yield "score", summary(event.evaluation, gauge, screen)
+            if event.verdict is not None:
+                is_stopped = event.evaluation is not None and event.evaluation.stopped
+                yield "gate", gate(event.verdict, screen, bound=is_stopped)
+            yield from flips(event.fixed, event.broken, event.evaluation)
+            yield from ((label, text) for label, text in (("says", event.guidance), ("memory", event.memory)) if text)
         case Edited():
             yield "author", event.author
         case RunFinished():
@@ -167,10 +198,22 @@ def _facts(report: Shown, screen: Screen) -> Iterator[tuple[str, str]]:
                 version = version_label(evaluation.version)
                 yield evaluation.split.value, f"{version}  {summary(evaluation, gauge, screen)}"
         case SlowMerged() | Measured() | Reverted():
-            yield from _version(event, gauge, screen)
+            if isinstance(event, Reverted):
+                yield "text", f"that of {version_label(event.target)}"
+            yield "score", measured(event.evaluation)
+            if event.verdict is not None:
+                yield "gate", gate(event.verdict, screen)
+            if not isinstance(event, SlowMerged):
+                yield from flips(event.fixed, event.broken)
         case _:
             yield "event", event.kind.value
-    yield from _paid(event, screen)
+    if isinstance(event, SlowMerged | Edited) or event.models == NOBODY:
+        return
+    judge = f", judge {event.models.judge}" if event.models.judge else ""
+    yield "models", f"target {event.models.target}, optimizer {event.models.optimizer}{judge}"
+    yield "cost", numbers.cost(event.cost, screen)
+    for part in event.cost.parts:
+        yield "", f"{part.role} {part.stage}: {numbers.cost(part.cost, screen)}"
 
 
 def _checks(report: Shown, screen: Screen) -> Iterator[tuple[str, str]]:
@@ -183,85 +226,11 @@ def _checks(report: Shown, screen: Screen) -> Iterator[tuple[str, str]]:
         yield "", f"and {len(rows) - _CHECKS} more, which skillgit diff --items lists"
 
 
-def _version(event: SlowMerged | Measured | Reverted, gauge: Gauge, screen: Screen) -> Iterator[tuple[str, str]]:
-    if isinstance(event, Reverted):
-        yield "text", f"that of {version_label(event.target)}"
-    yield "score", _measured(event.evaluation, gauge, screen)
-    if event.verdict is not None:
-        yield "gate", gate(event.verdict, screen)
-    if not isinstance(event, SlowMerged):
-        yield from _flips(event.fixed, event.broken, screen)
-
-
-def _paid(event: Event, screen: Screen) -> Iterator[tuple[str, str]]:
-    if isinstance(event, SlowMerged | Edited) or event.models == NOBODY:
-        return
-    judge = f", judge {event.models.judge}" if event.models.judge else ""
-    yield "models", f"target {event.models.target}, optimizer {event.models.optimizer}{judge}"
-    yield "cost", numbers.cost(event.cost, screen)
-    for part in event.cost.parts:
-        yield "", f"{part.role} {part.stage}: {numbers.cost(part.cost, screen)}"
-
-
-def _start(event: RunStarted, gauge: Gauge, screen: Screen) -> Iterator[tuple[str, str]]:
-    yield "skill", event.skill
-    yield "score", _measured(event.evaluation, gauge, screen)
-    if event.fork_of:
-        yield "fork of", event.fork_of
-    yield from under("servers", map(numbers.served, event.served))
-    yield "digests", f"config {event.config}, splits {event.splits}, environment {event.environment}"
-
-
 def left_out(edits: Sequence[LeftOut], patch: PatchCounts) -> Iterator[tuple[str, str]]:
     """Yield the edits that were chosen and not applied, with the reasons; or that nobody knows them here."""
     yield from under("skipped", (one_line(f"{edit.edit} ({edit.status}: {edit.reason})") for edit in edits))
     if patch.skipped and not edits:
         yield "skipped", f"{numbers.plural(patch.skipped, 'edit')}, for reasons that are not known here"
-
-
-def _candidate(
-    event: Accepted | Rejected, gauge: Gauge, edits: Sequence[LeftOut], screen: Screen
-) -> Iterator[tuple[str, str]]:
-    yield "score", summary(event.evaluation, gauge, screen)
-    yield "gate", gate(event.verdict, screen, bound=event.evaluation.stopped, against=_against(event))
-    yield "edits", _counts(event, screen)
-    for edit in event.edits:
-        yield "", f"{edit.op.value} {edit.file}, support {edit.support} {edit.source.value}"
-    yield from left_out(edits, event.patch)
-    if event.appendix is not None:
-        together = f", put together from {event.appendix.consolidated}" if event.appendix.consolidated else ""
-        counts = f"{numbers.plural(event.appendix.added, 'new reminder')}, {event.appendix.total} in all"
-        yield "notes", f"{counts}{together}"
-    yield from _flips(event.fixed, event.broken, screen, event.evaluation)
-
-
-def _against(event: Accepted | Rejected) -> str:
-    """Return what the gate compared with: the version that the candidate was made of, by name if it is an older one."""
-    older = event.base < event.version - 1 if isinstance(event, Accepted) else event.at is not None
-    return version_label(event.base) if older else "current"
-
-
-def _slow(event: SlowProposed, gauge: Gauge, screen: Screen) -> Iterator[tuple[str, str]]:
-    if event.evaluation is not None:
-        yield "score", summary(event.evaluation, gauge, screen)
-    if event.verdict is not None:
-        is_stopped = event.evaluation is not None and event.evaluation.stopped
-        yield "gate", gate(event.verdict, screen, bound=is_stopped)
-    yield from _flips(event.fixed, event.broken, screen, event.evaluation)
-    if event.guidance:
-        yield "says", event.guidance
-    if event.memory:
-        yield "memory", event.memory
-
-
-def _flips(
-    fixes: tuple[str, ...], breaks: tuple[str, ...], screen: Screen, evaluation: EvaluationSummary | None = None
-) -> Iterator[tuple[str, str]]:
-    for label, items in (("fixed", fixes), ("broken", breaks)):
-        if items:
-            yield label, f"{len(items)}: {numbers.ids(items, screen)}"
-    if evaluation is not None and evaluation.stopped:
-        yield "items", numbers.not_measured(evaluation.n, evaluation.unneeded, len(fixes), len(breaks))
 
 
 def _counts(event: Accepted | Rejected | Skipped, screen: Screen) -> str:
@@ -292,12 +261,6 @@ def summary(evaluation: EvaluationSummary, gauge: Gauge, screen: Screen) -> str:
         return text
     count = evaluation.unneeded - evaluation.spare
     return f"{text}, then the decision was settled: {numbers.plural(count, 'item')} not rolled out"
-
-
-def _measured(evaluation: EvaluationSummary | Inherited, gauge: Gauge, screen: Screen) -> str:
-    if isinstance(evaluation, Inherited):
-        return f"inherited from {version_label(evaluation.version)}"
-    return summary(evaluation, gauge, screen)
 
 
 def gate(verdict: Verdict, screen: Screen, *, bound: bool = False, against: str = "current") -> str:

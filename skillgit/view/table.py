@@ -7,16 +7,16 @@ them. Sorting and filtering know the columns that have a key.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from datetime import datetime
 from enum import Enum, auto
-from functools import cached_property
+from functools import cached_property, partial
 from operator import attrgetter, eq, ge, gt, le, lt
 from typing import Any, Final, Generic, TypeVar, get_type_hints
 
 from skillgit.domain.did_you_mean import did_you_mean
+from skillgit.domain.filter_words import condition_of
 from skillgit.errors import UsageError
 from skillgit.view import numbers
 from skillgit.view.json_values import Json, plain_value
@@ -215,23 +215,23 @@ class Table(Generic[R]):
         return self._sorted(matches, sort) if sort else tuple(matches)
 
     def _test(self, text: str) -> Callable[[R], bool]:
-        pattern = rf"(?P<key>{'|'.join(map(re.escape, self.keys))})(?P<sign>>=|<=|=|>|<)(?P<value>.*)"
-        condition = re.fullmatch(pattern, text, re.DOTALL)
+        condition = condition_of(text, self.keys)
         if condition is None:
             phrase = text.casefold()
             texts = [column for column in self.keys.values() if column.text]
             return lambda row: any(phrase in column.value_of(row).casefold() for column in texts)
-        key, sign, value = condition["key"], condition["sign"], condition["value"]
-        column = self.keys[key]
+        column = self.keys[condition.key]
         if column.text:
-            if sign != "=":
-                raise UsageError(f"{key} is text and has no order", hint=f"{key}=TEXT")
-            return lambda row: value.casefold() in column.value_of(row).casefold()
-        try:
-            number = float(value)
-        except ValueError:
-            raise UsageError(f"{key} is compared with '{value}', which is no number", hint=f"{key}>0.5") from None
-        return lambda row: (own := column.value_of(row)) is not None and bool(_SIGNS[sign](_number(own), number))
+            if condition.sign != "=":
+                raise UsageError(f"{condition.key} is text and has no order", hint=f"{condition.key}=TEXT")
+            return lambda row: condition.value.casefold() in column.value_of(row).casefold()
+        tests = [(_SIGNS[sign], number) for sign, number in condition.numbers()]
+
+        def matches(row: R) -> bool:
+            value = column.value_of(row)
+            return value is not None and all(compare(_number(value), number) for compare, number in tests)
+
+        return matches
 
     def _sorted(self, rows: Sequence[R], sort: str) -> tuple[R, ...]:
         key = sort.removeprefix("-")
@@ -249,6 +249,15 @@ class Table(Generic[R]):
             return value.casefold() if column.text else value
 
         return (*sorted(having, key=rank, reverse=sort.startswith("-")), *lacking)
+
+
+def pivot(heads: Sequence[str], show: Callable[[R, int], str | Cell], *, right: bool = True) -> tuple[Column[R], ...]:
+    """Return a column for each of ``heads``, of which ``show`` says what a row has at its place."""
+    return tuple(Column("", head=head, show=partial(_shown, show, at), right=right) for at, head in enumerate(heads))
+
+
+def _shown(show: Callable[[R, int], str | Cell], at: int, row: R) -> str | Cell:
+    return show(row, at)
 
 
 def _cell(value: Any, now: datetime | None) -> Cell:  # noqa: ANN401 - any value of a row

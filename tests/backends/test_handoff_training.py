@@ -56,7 +56,7 @@ def test_a_run_goes_from_wave_to_wave_and_decides_the_same(tmp_path):
         assert "\nskillgit: " in f"\n{ended.err}"
         assert "handoff/PROMPTS.md says where" in ended.err
         assert "hint: skillgit train demo" in ended.err
-        assert "--run demo goes on where it stands" in ended.err
+        assert "--run demo continues it" in ended.err
         assert answer_all(handed / "handoff") > 0
         waves += 1
         assert waves < most

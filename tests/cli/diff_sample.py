@@ -6,11 +6,12 @@ from dataclasses import replace
 
 import cli_sample as sample
 
-from skillgit.app.history.diff.items import DiffStat, ItemDiff, Length, TypeChange
+from skillgit.app.history.diff.items import ItemDiff, Length, TypeChange
 from skillgit.app.history.diff.rules import RuleChange, RulesDiffed
+from skillgit.app.history.diff.stat import DiffStat
 from skillgit.app.history.diff.text import Diffed
-from skillgit.app.setup.comparable_conditions import Aspect, Difference
 from skillgit.domain.address import address_of
+from skillgit.domain.conditions import Aspect, Difference
 from skillgit.domain.skill_rules import Region
 from skillgit.domain.text_diff import detailed, read_patch
 

@@ -8,7 +8,7 @@ from sample_run import RUN, write_run
 
 from skillgit.app.history.bisect import Bisected, BisectRequest, Flip
 from skillgit.app.history.item import Attempt
-from skillgit.app.recorded.item_history import ItemOutcome
+from skillgit.app.recorded.outcomes import ItemOutcome
 from skillgit.domain.cost import Caps, Cost
 from skillgit.errors import ExitCode
 from skillgit.view.item import bisect_lines
@@ -48,7 +48,7 @@ def bisected(**changes: object) -> Bisected:
 
 
 def test_the_version_is_named_first_with_its_line_its_change_and_both_outcomes(history):
-    ended = history("bisect", "--item", "q08")
+    ended = history("items", "v0..", "--item", "q08")
     body = ended.text.splitlines()
     assert ended.code == 0
     assert body[0] == "v3 fixed q08"
@@ -58,16 +58,16 @@ def test_the_version_is_named_first_with_its_line_its_change_and_both_outcomes(h
 
 
 def test_no_change_is_a_no(history):
-    ended = history("bisect", "--item", "q10")
+    ended = history("items", "v0..", "--item", "q10")
     assert ended.code == ExitCode.NO
     assert ended.text.startswith("no measured version from v0 to v3 solves q10\n")
-    both = history("bisect", "--item", "q04", "v0", "v3")
+    both = history("items", "v0..v3", "--item", "q04")
     assert "both v0 and v3 solve q04; it changed in between" in both.text
     assert "the outcome flipped 2 times:" in both.text
 
 
 def test_json_has_everything(history):
-    document = json.loads(history("bisect", "--item", "q08", "--json").out)
+    document = json.loads(history("items", "v0..", "--item", "q08", "--json").out)
     assert (document["schema"], document["run"], document["suspects"]) == ("skillgit.bisect/1", RUN, ["v3"])
     assert document["row"]["version"] == 3
     assert document["flip"] == {"older": "v2", "newer": "v3", "change": "fixed"}
@@ -76,16 +76,18 @@ def test_json_has_everything(history):
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [
-        ((), ExitCode.USAGE),
-        (("--item", "q08", "v1"), ExitCode.USAGE),
-        (("--item", "q08", "v1", "v1"), ExitCode.USAGE),
-        (("--item", "q80"), ExitCode.NOT_FOUND),
-        (("--item", "q08", "v1", "v9"), ExitCode.NOT_FOUND),
-        (("--item", "q08", "--run", "nobody"), ExitCode.NOT_FOUND),
+        (("--measure",), ExitCode.USAGE),
+        (("--item", "q08", "--dry-run"), ExitCode.USAGE),
+        (("--item", "q08", "v1..v1"), ExitCode.USAGE),
+        (("--item", "q08", "v1...v2"), ExitCode.USAGE),
+        (("--item", "q08", "v1..v3", "--plain"), ExitCode.USAGE),
+        (("--item", "q80", "v0.."), ExitCode.NOT_FOUND),
+        (("--item", "q08", "v1..v9"), ExitCode.NOT_FOUND),
+        (("--item", "q08", "nobody/v0.."), ExitCode.NOT_FOUND),
     ],
 )
 def test_mistakes_are_one_sentence(arguments, code, history):
-    ended = history("bisect", *arguments)
+    ended = history("items", *arguments)
     assert (ended.code, ended.text) == (code, "")
     assert "skillgit: " in ended.err or "Error" in ended.err
 
@@ -93,7 +95,7 @@ def test_mistakes_are_one_sentence(arguments, code, history):
 def test_a_range_says_what_is_missing_and_how_to_narrow_it():
     shown = list(bisect_lines(bisected(), Screen(), sample.NOW))
     assert shown[0] == "one of v4 to v7 broke q1; 3 versions between v3 and v7 were not measured on it"
-    assert shown[-1] == "next: skillgit bisect --item q1 r/v3 r/v7 --measure"
+    assert shown[-1] == "next: skillgit items r/v3..r/v7 --item q1 --measure"
     assert shown[2].split() == ["v3", "✓", "1.000", "1063", "ft", "correct"]
     two = list(bisect_lines(bisected(suspects=("v6", "v7")), Screen(), sample.NOW))
     assert two[0] == "one of v6 to v7 broke q1; 1 version between v3 and v7 was not measured on it"
@@ -122,7 +124,7 @@ def test_the_request_is_handed_on(skillgit, fake):
         "0.5",
         "-q",
     )
-    assert skillgit("bisect", "--item", "q1", "v1", "v3", *options).code == 0
+    assert skillgit("items", "--item", "q1", "v1..v3", *options).code == 0
     request, _ = calls[0]
     assert request == BisectRequest(
         item="q1",

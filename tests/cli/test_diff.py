@@ -14,7 +14,7 @@ from skillgit.errors import ExitCode
 
 GOLDEN = Path(__file__).parent / "golden" / "diff"
 PLAIN, DATA = ("history.diff.text.diff", sample.DIFFED), ("history.diff.text.diff", sample.AS_DATA)
-STAT, ITEMS = ("history.diff.items.stat", sample.STAT), ("history.diff.items.items", sample.ITEMS)
+STAT, ITEMS = ("history.diff.stat.stat", sample.STAT), ("history.diff.items.items", sample.ITEMS)
 RULES = ("history.diff.rules.rule_diff", sample.RULES)
 CASES = {
     "colour": (DATA, ("--color=always", "diff", "v6", "v7")),
@@ -23,9 +23,9 @@ CASES = {
     "side-by-side-colour": (DATA, ("--color=always", "diff", "v6", "v7", "--side-by-side")),
     "json": (DATA, ("diff", "v6", "v7", "--json")),
     "stat": (STAT, ("diff", "v6", "v7", "--stat")),
-    "stat-unmeasured": (("history.diff.items.stat", sample.UNMEASURED_STAT), ("diff", "main", "v7", "--stat")),
-    "stat-stopped": (("history.diff.items.stat", sample.STOPPED_STAT), ("diff", "v6", "r18", "--stat")),
-    "stat-other": (("history.diff.items.stat", sample.OTHER_STAT), ("diff", "other/v6", "v7", "--stat")),
+    "stat-unmeasured": (("history.diff.stat.stat", sample.UNMEASURED_STAT), ("diff", "main", "v7", "--stat")),
+    "stat-stopped": (("history.diff.stat.stat", sample.STOPPED_STAT), ("diff", "v6", "r18", "--stat")),
+    "stat-other": (("history.diff.stat.stat", sample.OTHER_STAT), ("diff", "other/v6", "v7", "--stat")),
     "stat-json": (STAT, ("diff", "v6", "v7", "--stat", "--json")),
     "items": (ITEMS, ("diff", "v6", "v7", "--items")),
     "items-stopped": (("history.diff.items.items", sample.STOPPED_ITEMS), ("diff", "v6", "r18", "--items")),
@@ -105,7 +105,7 @@ def test_documents_name_their_schema(name, skillgit, fake):
         ((), "history.diff.text.diff", sample.SAME, sample.DIFFED),
         (("--word",), "history.diff.text.diff", sample.SAME, sample.DIFFED),
         (("--side-by-side",), "history.diff.text.diff", sample.SAME, sample.AS_DATA),
-        (("--stat",), "history.diff.items.stat", replace(sample.STAT, text=""), sample.STAT),
+        (("--stat",), "history.diff.stat.stat", replace(sample.STAT, text=""), sample.STAT),
         (("--items",), "history.diff.items.items", replace(sample.ITEMS, fixed=(), broken=()), sample.ITEMS),
         (("--rules",), "history.diff.rules.rule_diff", sample.SAME_RULES, sample.RULES),
     ],
@@ -123,19 +123,17 @@ def test_it_exits_with_1_only_if_asked_to(options, verb, same, different, *, ski
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("v1", "v2", "--plain"), "--plain and -z go with --items and --rules"),
-        (("v1", "v2", "--stat", "-z"), "--plain and -z go with --items and --rules"),
+        (("v1", "v2", "--plain"), "--plain and -z need --items or --rules"),
+        (("v1", "v2", "--stat", "-z"), "--plain and -z need --items or --rules"),
         (("..v2",), "name two versions, as in v3 v7 or v3..v7"),
-        (("v1", "v2", "--items", "--", "SKILL.md"), "--items goes without PATH: scores are those of the whole skill"),
-        (("v1", "v2", "--rules", "--stat"), "--rules and --stat do not go together"),
-        (("v1", "v2", "--items", "--rules"), "--items and --rules do not go together"),
-        (("v1", "v2", "--word", "--side-by-side"), "--word and --side-by-side do not go together"),
-        (("v1", "v2", "--word", "--stat"), "--word and --stat do not go together"),
-        (("v1", "v2", "--tui", "--items"), "--tui and --items do not go together"),
-        (("v1", "v2", "--stat", "-U", "1"), "-U goes with the text of a difference, not with --stat"),
-        (("v1", "v2", "--rules", "-U1"), "-U goes with the text of a difference, not with --rules"),
+        (("v1", "v2", "--items", "--", "SKILL.md"), "--items cannot be combined with PATH"),
+        (("v1", "v2", "--rules", "--stat"), "--stat cannot be combined with --rules"),
+        (("v1", "v2", "--items", "--rules"), "--rules cannot be combined with --items"),
+        (("v1", "v2", "--word", "--side-by-side"), "--word cannot be combined with --side-by-side"),
+        (("v1", "v2", "--word", "--stat"), "--word cannot be combined with --stat"),
+        (("v1", "v2", "--stat", "-U", "1"), "--unified cannot be combined with --stat"),
+        (("v1", "v2", "--rules", "-U1"), "--unified cannot be combined with --rules"),
         (("v1", "v2", "--side-by-side", "--json"), "--side-by-side is for people; --json has the same lines"),
-        (("v1", "v2", "--tui", "--exit-code"), "--tui and --exit-code do not go together"),
     ],
 )
 def test_what_does_not_go_together_is_told(arguments, said, skillgit):
@@ -148,7 +146,7 @@ def test_what_does_not_go_together_is_told(arguments, said, skillgit):
     ("given", "meant"), [("v3..v7", ("v3", "v7")), ("v3..", ("v3", "head")), ("a/v3..", ("a/v3", "a/head"))]
 )
 def test_a_range_without_an_end_goes_on_to_the_newest_version(given, meant, skillgit, fake):
-    asked = fake("history.diff.items.stat", sample.STAT)
+    asked = fake("history.diff.stat.stat", sample.STAT)
     assert skillgit("diff", given, "--stat").code == ExitCode.OK
     assert asked[0][:2] == meant
 

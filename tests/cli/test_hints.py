@@ -122,7 +122,7 @@ SITUATIONS = [
     ("fork first/v1 second", "skillgit fork REV NAME", "fork first/v1 third"),
     ("cherry-pick first/v1 --run first", "skillgit diff first/v1 first/v{}", "diff first/v1 first/v0"),
     ("ablate first --rule 99", "skillgit ablate", "ablate first -n"),
-    ("bisect --item nope", "its selection items are", "items first"),
+    ("items --item nope", "its selection items are", "items first"),
     ("items first --type nope", "task types are", "items first --type date"),
     ("-C .. log", "skillgit init", "-C ../empty init"),
     ("-C nowhere log", "-C", "-C . log"),

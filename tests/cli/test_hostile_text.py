@@ -33,7 +33,7 @@ COMMANDS = (
     ("items", "--plain"),
     ("log", "--item", "q01"),
     ("report", "--output", "-"),
-    ("matrix",),
+    ("items", "--models"),
     ("cost",),
     ("events",),
     ("rev-parse", "v1"),

@@ -65,7 +65,7 @@ def test_a_change_is_coloured_where_lines_are(skillgit, fake):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("log", "--graph", "--reverse"), "--graph and --reverse do not go together"),
+        (("log", "--graph", "--reverse"), "--graph cannot be combined with --reverse"),
         (("log", "-p", "--json"), "-p and --stat are for people; use diff --json"),
     ],
 )

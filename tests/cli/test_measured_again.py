@@ -1,4 +1,4 @@
-"""What ``matrix``, ``retest`` and ``verify`` print and exit with."""
+"""What ``items --models``, ``retest`` and ``verify`` print and exit with."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def history(repo, skillgit):
 
 
 def test_versions_stand_by_models_and_marks_are_explained(history):
-    body = history("matrix").text.splitlines()
+    body = history("items", "--models").text.splitlines()
     assert body[0] == f"run {RUN} · selection split · hard score"
     assert body[1].startswith("* measured on other items"), "before any number"
     assert body[3].split() == [MODELS.target, "n", "other/model", "n"]
@@ -41,17 +41,17 @@ def test_versions_stand_by_models_and_marks_are_explained(history):
 
 
 def test_the_matrix_has_machine_formats(history):
-    document = json.loads(history("matrix", "--json").out)
+    document = json.loads(history("items", "--models", "--json").out)
     assert (document["schema"], document["models"]) == ("skillgit.matrix/1", [MODELS.target, "other/model"])
     assert len(document["scores"]) == 5
-    plain = [line.split("\t") for line in history("matrix", "--plain").text.splitlines()]
+    plain = [line.split("\t") for line in history("items", "--models", "--plain").text.splitlines()]
     assert plain[2][0] == "v1"
     assert plain[2][2:4] == ["other/model", "0.5"]
     assert plain[2][9] == "items"
 
 
 def test_a_split_without_scores_says_what_to_do(history):
-    ended = history("matrix", "--split", "train")
+    ended = history("items", "--models", "--split", "train")
     assert (ended.code, ended.text) == (0, "")
     assert ended.err == (
         f"no version of run {RUN} has a score on the train split\nhint: skillgit eval {RUN} --split train\n"

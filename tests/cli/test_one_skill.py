@@ -59,7 +59,7 @@ def home(repo, clock, monkeypatch, skillgit):
 
 def test_the_tree_has_commands_of_every_kind():
     assert {("train",), ("doctor",), ("config",), ("data", "check")} == set(CONFIG_FIRST)
-    assert {("eval",), ("gate",), ("ablate",), ("bisect",), ("merge",)} <= WITH_CONFIG.keys()
+    assert {("eval",), ("gate",), ("ablate",), ("items",), ("merge",)} <= WITH_CONFIG.keys()
 
 
 @pytest.mark.parametrize("path", WITH_CONFIG, ids=" ".join)
@@ -117,7 +117,10 @@ def test_data_that_are_named_and_other_environments_stay(home, skillgit):
     assert "tasks/town.jsonl" not in skillgit("config", "searchqa/default", "--skill", "town").text
 
 
-@pytest.mark.parametrize("words", [("tasks", "add", "--prompt", "What?", "--answer", "1"), ("tasks", "harvest", "-n")])
+@pytest.mark.parametrize(
+    "words",
+    [("tasks", "add", "--prompt", "What?", "--answer", "1"), ("tasks", "draft", "--from", "sessions", "-n")],
+)
 def test_tasks_are_those_of_the_only_skill(home, skillgit, words):
     home("town")
     assert skillgit(*words).code == 0

@@ -97,7 +97,7 @@ def test_show_prints_a_file_as_git_does(skillgit, fake):
     assert skillgit("show", "v3:SKILL.md").out == b"\x00bytes"
     assert calls == [("v3:SKILL.md",)]
     for option in ("--stat", "--json"):
-        assert "do not go with REV:PATH" in skillgit("show", "v3:SKILL.md", option).err
+        assert "cannot be combined with REV:PATH" in skillgit("show", "v3:SKILL.md", option).err
 
 
 def test_names_of_commits_that_hold_a_colon_name_no_file(skillgit, fake):

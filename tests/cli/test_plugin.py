@@ -27,7 +27,7 @@ def test_a_plugin_is_built_checked_and_its_cases_come_back(tmp_path_factory, tmp
     assert built.err == "left out other: it has a check that no grader equals\n"
     assert "holds this already" in skillgit(*words, "--check", cwd=repository).out
     again = tmp_path / "again.jsonl"
-    done = skillgit("tasks", "import", tmp_path / "plugin" / "searchqa", "-f", again, "--json", cwd=repository)
+    done = skillgit("tasks", "draft", "--from", tmp_path / "plugin" / "searchqa", "-f", again, "--json", cwd=repository)
     assert json.loads(done.out)["tasks"] == ["tone"]
     assert json.loads(again.read_text()) == rows[0]
     (tmp_path / "plugin" / "mine.txt").write_text("mine")

@@ -9,7 +9,8 @@ import cli_sample as sample
 import cost_sample
 import pytest
 
-from skillgit.app.history.log import Log, LogRequest
+from skillgit.app.history.log import Log
+from skillgit.app.history.requests import LogRequest
 from skillgit.app.setup.environment_profile import (
     EnvironmentProfile,
     ItemField,
@@ -30,6 +31,7 @@ from skillgit.app.train.doctor import Checkup, Found, Machine, Program, RoleHeal
 from skillgit.app.upkeep.fsck import Checked, Problem
 from skillgit.domain.cost import Caps
 from skillgit.domain.evaluation import Split
+from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.trajectory import Picture, Turn
 from skillgit.errors import ExitCode, HistoryError
 from skillgit.plugin.backend import BackendInfo, Price
@@ -315,7 +317,7 @@ def test_log_hands_its_options_on(skillgit, fake):
         words=("v3..v7",),
         with_rejected=False,
         limit=3,
-        events=frozenset({"accepted", "skipped"}),
+        events=(EventKind.ACCEPTED, EventKind.SKIPPED),
         grep="unit",
         since="yesterday",
         until="2026-11-21",

@@ -31,7 +31,7 @@ DRY = {
     "eval --fresh --sample": ("20", "v1", "--seed", "3"),
     "verify": ("small/v1", "--sample", "3"),
     "gate": ("--base", "small/v0", "--head", "small/v2", "-o", "model.target=agent"),
-    "bisect": ("--item", "ITEM", "--measure"),
+    "items": ("--item", "ITEM", "--measure"),
     "ablate": ("best",),
     "shorten": (),
     "shorten --words": (),

@@ -167,7 +167,7 @@ def test_on_a_terminal_each_draft_is_asked_about_and_each_answer_takes_effect_at
     assert "\x1b[2J" not in ended.text
     assert ended.text.splitlines()[-1] == f"2 tasks in {SKILL}.jsonl"
     assert terminal.shown[1] == "prompt: why?"
-    assert "this is no task: draft c does not say what a right result is" in ended.err
+    assert "this is not a task: draft c does not say what a right result is" in ended.err
     tasks = [json.loads(line) for line in (tmp_path / "tasks" / f"{SKILL}.jsonl").read_text().splitlines()]
     assert [(task["id"], task["prompt"]) for task in tasks] == [("a", "How long is pier a?"), ("c", "Why not?")]
     statuses = [json.loads(line)["status"] for line in drafts.read_text().splitlines()]
@@ -175,8 +175,8 @@ def test_on_a_terminal_each_draft_is_asked_about_and_each_answer_takes_effect_at
 
 
 EDITORS = [
-    ("printf 'a: [\\nb: 1' >", ["n"], "line 2 is no YAML"),
-    ("printf 'a: [' >", ["y"], "is no YAML"),
+    ("printf 'a: [\\nb: 1' >", ["n"], "line 2 is not valid YAML"),
+    ("printf 'a: [' >", ["y"], "is not valid YAML"),
     (": >", [], ""),
     ("touch", [], ""),
     ("false", [], "Editing failed"),

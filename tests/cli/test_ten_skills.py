@@ -59,7 +59,7 @@ def test_log_and_status_mean_the_skill_that_is_named(home):
         ("items",),
         ("cost",),
         ("show", "best"),
-        ("matrix",),
+        ("items", "--models"),
         ("fork", "v2", "--dry-run"),
     ],
 )

@@ -83,7 +83,7 @@ def test_the_trainer_gets_every_option_of_the_command(skillgit, ends):
 
 @pytest.mark.parametrize(
     ("command", "instead"),
-    [(("train", "demo", "--tui"), "skillgit train demo"), (("diff", "v1", "v2", "--tui"), "skillgit diff")],
+    [(("train", "demo", "--tui"), "skillgit train demo")],
 )
 def test_without_a_terminal_there_is_no_screen(skillgit, command, instead):
     found = skillgit(*command)
@@ -95,12 +95,9 @@ def test_two_versions_are_compared_on_the_screen(skillgit, fake, monkeypatch):
     import diff_sample  # noqa: PLC0415 - only this test compares
 
     opened: list[CompareScreen] = []
-    monkeypatch.setattr("skillgit.cli.session.require_terminal", lambda *_, **__: None)
-    monkeypatch.setattr(SkillgitApp, "run", lambda app: opened.append(app._opening()))
+    monkeypatch.setattr("skillgit.cli.commands.tui.require_terminal", lambda *_, **__: None)
+    monkeypatch.setattr(SkillgitApp, "run", lambda app, **_: opened.append(app._opening()))
     fake("history.diff.text.diff", diff_sample.DIFFED)
-    assert skillgit("diff", "v6", "v7", "--tui").code == 0
+    assert skillgit("tui", "v6..v7").code == 0
     run = diff_sample.DIFFED.b.run
     assert [(screen.a, screen.b) for screen in opened] == [(f"{run}/v6", f"{run}/v7")]
-    found = skillgit("diff", "v6", "v7", "--tui", "--", "SKILL.md")
-    assert found.code == 2
-    assert "--tui goes without PATH" in found.err

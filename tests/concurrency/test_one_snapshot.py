@@ -18,7 +18,8 @@ from soaking import soak
 
 from skillgit.app.deliver import report as report_room
 from skillgit.app.history.cost import cost
-from skillgit.app.history.log import LogRequest, log
+from skillgit.app.history.log import log
+from skillgit.app.history.requests import LogRequest
 from skillgit.app.history.run_list import run_list
 from skillgit.app.workspace import workspace as workspace_room
 from skillgit.app.workspace.context import Context
@@ -39,7 +40,6 @@ ARGUMENTS = {
     "blame": ["v1"],
     "why": ["1"],
     "items": [RUN],
-    "matrix": [RUN],
     "rev-parse": ["v1"],
     "diff": ["v0", "v1"],
     "report": [RUN, "--output", "-"],

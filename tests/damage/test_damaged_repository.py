@@ -11,7 +11,8 @@ from forgery import MAKER, flipped, written
 from sample_run import PATH, RUN, clock_from, write_run
 from soaking import sampled, soak
 
-from skillgit.app.history.log import LogRequest, log
+from skillgit.app.history.log import log
+from skillgit.app.history.requests import LogRequest
 from skillgit.app.history.status import runs, status
 from skillgit.app.upkeep.fsck import fsck
 from skillgit.app.upkeep.run_checks import replay

@@ -27,7 +27,7 @@ COMMANDS = (
     "why 10",
     f"items {RUN}",
     f"log {RUN} --item nobody",
-    f"bisect {RUN}/v0 {RUN}/v1 --item va-003",
+    f"items {RUN}/v0..{RUN}/v1 --item va-003",
     f"train --run {RUN}",
     "status",
 )

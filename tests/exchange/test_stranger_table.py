@@ -40,8 +40,6 @@ WORDS = {
     "log": f"log {RUN} --stat",
     "why": "why twice --rev demo/v1",
     "items": f"items {RUN}",
-    "bisect": f"bisect --item t1 {RUN}/v0 {RUN}/v1",
-    "matrix": f"matrix {RUN}",
     "cost": f"cost {RUN}",
     "events": f"events {RUN}",
     "rev-parse": f"rev-parse {RUN}/v1",

@@ -21,7 +21,7 @@ MEASURING = (
     ("eval", "--fresh", "--sample", "5", f"{RUN}/v0"),
     ("eval", "--fresh", f"{RUN}/v0"),
     ("gate", "--base", "main", "--head", f"origin/run/{RUN}"),
-    ("bisect", "--measure", "--item", "t1", f"{RUN}/v0", f"run/{RUN}"),
+    ("items", f"{RUN}/v0..run/{RUN}", "--measure", "--item", "t1"),
     ("ablate", f"{RUN}/v0"),
     ("shorten", RUN),
     ("shorten", RUN, "--words"),
@@ -87,7 +87,7 @@ def test_a_file_of_a_stranger_s_is_no_configuration_that_nobody_named(trap, vict
     for words in (
         ("propose", "--dry-run"),
         ("tasks", "draft", skill, "-f", "more.jsonl", "--dry-run"),
-        ("tasks", "harvest", "--skill", skill.name, "--rubric", "--dry-run"),
+        ("tasks", "draft", skill.name, "--from", "sessions", "--rubric", "--dry-run"),
     ):
         done = attempt(*words, cwd=victim.path)
         assert "Traceback" not in done.err

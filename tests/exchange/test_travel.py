@@ -68,7 +68,7 @@ def test_of_items_ids_and_digests_go_and_not_a_word_of_their_content(pushed):
         ("eval", "--fresh", "--sample", "20", f"{RUN}/v1"),
         ("eval", f"{RUN}/v1"),
         ("gate", "--base", f"{RUN}/v0", "--head", f"{RUN}/best"),
-        ("bisect", "--item", "va-003", "--measure"),
+        ("items", "--item", "va-003", "--measure"),
         ("show", "--settings", RUN),
         ("status",),
         ("train", "--run", RUN),

@@ -9,7 +9,7 @@ from chronicle import Chronicle
 from stories import Story
 
 from skillgit.index import event_pages, queries
-from skillgit.index.event_pages import Narrowing, NumberComparison
+from skillgit.index.log_filter import NumberComparison, Selection
 from skillgit.index.refresh import open_index
 from skillgit.store.repo import Repo
 
@@ -25,7 +25,7 @@ def index(tmp_path_factory):
 
 @pytest.mark.parametrize(("run", "rejected", "slow"), list(product([RUN, ""], [True, False], [True, False])))
 def test_so_many_events_are_counted_as_there_are_rows(index, run, rejected, slow):
-    narrowing = Narrowing(run=run, with_rejected=rejected, slow=slow)
+    narrowing = Selection(run=run, with_rejected=rejected, slow=slow)
     kinds = [row.kind for row in event_pages.rows(index, narrowing, 0, 1_000)]
     assert event_pages.count(index, narrowing) == len(kinds)
     assert ("rejected" in kinds, "slow-proposed" in kinds) == (rejected, slow)
@@ -33,7 +33,7 @@ def test_so_many_events_are_counted_as_there_are_rows(index, run, rejected, slow
 
 @pytest.mark.parametrize("run", [RUN, ""])
 def test_pages_counted_from_the_oldest_event_on_are_the_same(index, run):
-    narrowing = Narrowing(run=run)
+    narrowing = Selection(run=run)
     everything = event_pages.rows(index, narrowing, 0, 1_000)
     total = len(everything)
     for offset in range(0, total, 7):
@@ -42,7 +42,7 @@ def test_pages_counted_from_the_oldest_event_on_are_the_same(index, run):
 
 
 def test_words_are_looked_up_in_one_run_or_in_all(index):
-    found = {run: event_pages.rows(index, Narrowing(run=run, words="unit"), 0, 1_000) for run in (RUN, "demo-001", "")}
+    found = {run: event_pages.rows(index, Selection(run=run, words="unit"), 0, 1_000) for run in (RUN, "demo-001", "")}
     assert {row.run for row in found[RUN]} == {RUN}
     assert len(found[""]) == len(found[RUN]) + len(found["demo-001"])
 
@@ -61,7 +61,7 @@ FILTERS = [
 @pytest.mark.parametrize("run", [RUN, "demo-001", ""])
 @pytest.mark.parametrize("wanted", FILTERS, ids=str)
 def test_what_is_gathered_once_is_what_is_looked_for_each_time(index, run, wanted):
-    narrowing = Narrowing(run=run, **wanted)
+    narrowing = Selection(run=run, **wanted)
     asked = event_pages.rows(index, narrowing, 0, 1_000), event_pages.count(index, narrowing)
     commits = [row.commit for row in asked[0]]
     places = [event_pages.place(index, narrowing, commit) for commit in commits[:3]]
@@ -82,21 +82,21 @@ def test_runs_whose_events_came_in_turns_are_told_apart(repo):
                 chronicle.go_on(1)
                 index.refresh()
         for run in ("one", "two"):
-            meant = event_pages.gather(index, Narrowing(run=run, words="mismatch"))
-            found = event_pages.rows(index, Narrowing(run=run, words="mismatch"), 0, 9)
+            meant = event_pages.gather(index, Selection(run=run, words="mismatch"))
+            found = event_pages.rows(index, Selection(run=run, words="mismatch"), 0, 9)
             assert event_pages.count(index, meant) == len(found) > 0
             assert {row.run for row in event_pages.rows(index, meant, 0, 9)} == {run}
 
 
 def test_all_events_are_not_gathered(index):
-    narrowing = Narrowing(run=RUN, with_rejected=False)
+    narrowing = Selection(run=RUN, with_rejected=False)
     assert event_pages.gather(index, narrowing) is narrowing
 
 
 def test_a_short_run_has_all_its_scores(index):
     points, apart = event_pages.sampled_points(index, RUN, 1_000)
     assert apart == 1
-    rows = event_pages.rows(index, Narrowing(run=RUN), 0, 1_000)
+    rows = event_pages.rows(index, Selection(run=RUN), 0, 1_000)
     assert {point.commit for point in points} == {row.commit for row in rows if row.known is not None}
 
 
@@ -108,7 +108,7 @@ def test_of_a_long_run_scores_are_taken_evenly_and_with_the_best(index):
     best = queries.best_row(index, RUN)
     assert best.commit in {point.commit for point in points}
     steps = {point.step for point in points} - {best.step}
-    last = max(row.step for row in event_pages.rows(index, Narrowing(run=RUN), 0, 1_000))
+    last = max(row.step for row in event_pages.rows(index, Selection(run=RUN), 0, 1_000))
     assert all(step % apart == 0 or step == last for step in steps)
 
 

@@ -10,7 +10,7 @@ from stories import Story, moves, recorded, summary, told
 
 from skillgit.domain.evaluation import Gauge, Metric, Split
 from skillgit.index import event_pages, index_check, queries, schema, table_writer
-from skillgit.index.event_pages import Narrowing, NumberComparison
+from skillgit.index.log_filter import NumberComparison, Selection
 
 RUN = "demo-20261121-aaaa"
 
@@ -160,7 +160,7 @@ def test_a_filter_lists_exactly_the_events_whose_score_keeps_the_comparison_for_
         part = summary(0.0, scored=4, unneeded=4) if stopped else summary(score)
         story = story.proposed(min(score, story.scores[-1]) if stopped else score, evaluation=part)
     index = indexed(recorded(story.events))
-    narrowing = Narrowing(run=RUN, comparisons=(NumberComparison(number="score", sign=sign, value=number),))
+    narrowing = Selection(run=RUN, comparisons=(NumberComparison(number="score", sign=sign, value=number),))
     listed = {row.commit for row in event_pages.rows(index, narrowing, 0, 100)}
     rows = queries.log_rows(index, RUN)
     assert listed == {row.commit for row in rows if row.known is not None and row.known.compares(sign, number)}

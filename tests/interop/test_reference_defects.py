@@ -179,7 +179,7 @@ def test_a_candidate_whose_text_is_lost_is_no_candidate(repository, outputs):
 def test_a_state_that_was_written_before_the_history_is_told(repository, outputs):
     change(outputs, "runtime_state.json", last_completed_step=3)
     remarks, _ = sound(repository, outputs)
-    assert any("runtime_state.json stands at step 3, and the steps end with 4" in sentence for sentence in remarks)
+    assert any("runtime_state.json is at step 3, and the steps end with 4" in sentence for sentence in remarks)
 
 
 def test_a_step_that_was_begun_is_left_out(repository, outputs):

@@ -127,7 +127,7 @@ HOSTILE = [
     ("items", {"state": "solved; DROP TABLE event"}, "Input should be"),
     ("cost", {"by": "password"}, "Input should be"),
     ("diff", {"a": "v0", "b": "v999"}, "hint: "),
-    ("runs", {"name": "score>high"}, "which is no number"),
+    ("runs", {"name": "score>high"}, "which is not a number"),
     ("show", {"rev": "v1"}, "show has no argument rev\nhint: it has revision"),
     ("why", {}, "why cannot take this rule: Field required"),
 ]

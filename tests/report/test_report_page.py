@@ -20,9 +20,10 @@ import skillgit.report
 from skillgit.app.deliver import report as whole_report
 from skillgit.app.deliver.report import report
 from skillgit.app.history.cost import cost
-from skillgit.app.history.items import ItemsRequest, items
+from skillgit.app.history.items import items
 from skillgit.app.history.log import log
 from skillgit.app.history.matrix import matrix
+from skillgit.app.history.requests import ItemsRequest
 from skillgit.app.history.status import runs
 from skillgit.report.page import page
 from skillgit.view.surface import UNICODE

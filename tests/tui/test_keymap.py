@@ -113,7 +113,7 @@ word.
 
 ![Live: stages, what fails now, and the events as they land](images/live.png)
 
-`skillgit diff A B --tui` begins with the comparison of two versions.
+`skillgit tui A..B` begins with the comparison of two versions.
 
 ## In a browser
 

@@ -36,7 +36,7 @@ def values_of(parameter):
         one = st.floats(0.5, 1e6)
     else:
         one = WORDS.map(Path) if issubclass(kind, Path) else WORDS
-    return st.lists(one, max_size=3).map(tuple) if parameter.many else one
+    return st.lists(one, min_size=int(parameter.required), max_size=3).map(tuple) if parameter.many else one
 
 
 @st.composite

@@ -39,7 +39,7 @@ def asked(repository: Path, *words: str):
 def test_scores_and_counts_are_those_of_the_commands(repository: Path, page: Element) -> None:
     run = next(row for row in asked(repository, "runs")["runs"] if row["name"] == RUN)
     for split in ("selection", "test"):
-        scores = asked(repository, "matrix", RUN, "--split", split)["scores"]
+        scores = asked(repository, "items", RUN, "--models", "--split", split)["scores"]
         cells = {row["version"]: row for row in scores}
         for shown, version in zip(
             rows(section(page, f"split-{split}")), ("v0", f"v{run['best_version']}"), strict=True

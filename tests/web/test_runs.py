@@ -77,7 +77,7 @@ def test_sorting_and_filters_are_those_of_the_command(client, repository, query,
 def test_a_filter_that_means_nothing_is_explained(client):
     answer = client.get("/?q=score%3Emuch")
     assert answer.status_code == httpx2.codes.BAD_REQUEST
-    assert "no number" in answer.text
+    assert "not a number" in answer.text
 
 
 def test_curves_lie_over_each_other(client):

@@ -13,9 +13,10 @@ from skillgit.app.deliver.summary import RunSummary, or_none, summary
 from skillgit.app.history.cost import Spending, cost
 from skillgit.app.history.diff.rules import RuleChange, rules_diffed
 from skillgit.app.history.diff.text import diff
-from skillgit.app.history.items import ItemOrder, ItemsRequest, ItemTable, items
+from skillgit.app.history.items import ItemTable, items
+from skillgit.app.history.requests import ItemOrder, ItemsRequest
 from skillgit.app.history.show import RunSetting, recorded_settings
-from skillgit.app.recorded.score_summary import CheckChange, changes_from_base
+from skillgit.app.recorded.outcomes import CheckChange, changes_from_base
 from skillgit.app.recorded.step_evidence import AppliedEdit, StepEvidence, TrajectoryPattern
 from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import event_in

@@ -10,7 +10,7 @@ from typing import Literal
 
 from skillgit.app.history.item import Attempt, attempts
 from skillgit.app.recorded.evaluation_notes import Note, as_outcomes_note, record
-from skillgit.app.recorded.item_history import ItemOutcome, absences, load, unknown_item
+from skillgit.app.recorded.outcomes import ItemOutcome, absences, load, unknown_item
 from skillgit.app.recorded.run_record import recorded_items
 from skillgit.app.setup.basis import Lender, ResultBasis
 from skillgit.app.setup.measurement import Measurement
@@ -49,7 +49,7 @@ def search(
     def skill_of(row: MeasuredRow) -> Skill:
         return skill_at(workspace.repo, row.commit, workspace.index.skill_path(run))
 
-    with Measurement(context, workspace, setup, request, watcher, command="bisect").open() as measurement:
+    with Measurement(context, workspace, setup, request, watcher, command="items").open() as measurement:
         # at most the ends, then half of what is left again and again
         open_rows = [row for row, cell in line if cell is None or cell.solved is None]
         ends = sum(row in open_rows for row in (line[0][0], line[-1][0]))
@@ -57,7 +57,7 @@ def search(
         most = ends + (len(open_rows) - ends).bit_length()
         planner.may_roll_out("search", skill_of(line[-1][0]), [item], most)
         facts = {"item": request.item, "versions": f"{len(line)}, {len(open_rows)} of them without an outcome"}
-        plan = planner.plan("bisect", facts, caps=request.caps)
+        plan = planner.plan("items", facts, caps=request.caps)
 
         async def work() -> Cost:
             outcomes = {row.commit: cell.solved for row, cell in _scored(line)}
@@ -225,10 +225,10 @@ def _check_measured(workspace: Workspace, line: Line, commits: set[str], request
     lacking = [(row, why) for row, why in _absent(workspace, line) if not missing or row in missing]
     if lacking:
         row, why = lacking[0]
-        item, between = quote(request.item), " ".join(request.ends) if request.ends else f"--run {row.run}"
+        item, between = quote(request.item), "..".join(request.ends) if request.ends else row.run
         raise NotFoundError(
             f"whether {row.label} solves {request.item} is not known: {why.sentence(row.label)}",
-            hint=f"skillgit bisect {between} --item {item} --measure rolls it out;"
+            hint=f"skillgit items {between} --item {item} --measure rolls it out;"
             f" skillgit log {row.run} --item {item} shows what commit messages say",
         )
     subject = f"{missing[0].label} was not" if missing else "no version was"
@@ -250,7 +250,7 @@ def _line(workspace: Workspace, run: str, item: str, *, measure: bool) -> Line:
     cells = items.cells.get(item)
     if cells is None and not (measure and item in (recorded_items(workspace, run, Split.SELECTION) or ())):
         raise unknown_item(workspace, run, item)
-    return list(zip(items.columns, cells or [None] * len(items.columns), strict=True))
+    return list(zip(items.texts, cells or [None] * len(items.texts), strict=True))
 
 
 def _ends(workspace: Workspace, request: BisectRequest) -> tuple[str, tuple[int, int] | None]:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from skillgit.app.workspace.workspace import Workspace
+from skillgit.app.workspace.context import Context
+from skillgit.app.workspace.revision import default_run
+from skillgit.app.workspace.workspace import open_workspace, trained_here
 from skillgit.errors import RevisionNotFoundError
 from skillgit.index import event_pages, queries
-from skillgit.index.event_pages import Narrowing, Point
+from skillgit.index.event_pages import Point
+from skillgit.index.log_filter import Selection
 from skillgit.index.rows import LogRow, RunRow
-
-if TYPE_CHECKING:
-    from skillgit.app.workspace.context import Context
+from skillgit.store.repo import Repo
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,9 +42,7 @@ class EventPage(EventStretch):
 
 
 def overview(context: Context) -> Overview:
-    from skillgit.app.workspace.revision import default_run  # noqa: PLC0415 - see the module
-
-    with _opened(context) as workspace:
+    with open_workspace(context) as workspace:
         index = workspace.index
         rows = queries.run_rows(index, workspace.live())
         try:
@@ -62,9 +59,9 @@ def overview(context: Context) -> Overview:
         )
 
 
-def page(context: Context, narrowing: Narrowing, offset: int, limit: int, commit: str = "") -> EventPage:
+def page(context: Context, narrowing: Selection, offset: int, limit: int, commit: str = "") -> EventPage:
     """Return at most ``limit`` events, without the ``offset`` newest ones."""
-    with _opened(context) as workspace:
+    with open_workspace(context) as workspace:
         index = workspace.index
         gathering = event_pages.gather(index, narrowing)
         index_of_commit = event_pages.place(index, gathering, commit) if commit else None
@@ -80,30 +77,21 @@ def page(context: Context, narrowing: Narrowing, offset: int, limit: int, commit
         )
 
 
-def stretch(context: Context, narrowing: Narrowing, offset: int, limit: int, total: int) -> EventStretch:
+def stretch(context: Context, narrowing: Selection, offset: int, limit: int, total: int) -> EventStretch:
     """Return ``limit`` events from ``offset`` on of a list that is known to have ``total``; nothing is counted."""
-    with _opened(context) as workspace:
+    with open_workspace(context) as workspace:
         rows = event_pages.rows(workspace.index, narrowing, offset, limit, total=total)
         return EventStretch(offset=offset, rows=rows)
 
 
 def score_line(context: Context, run: str, most: int) -> tuple[tuple[Point, ...], int]:
     """Return the scores of all of ``run``, oldest first, and every which step they are of: at most ``most``."""
-    with _opened(context) as workspace:
+    with open_workspace(context) as workspace:
         return event_pages.sampled_points(workspace.index, run, most)
-
-
-def _opened(context: Context) -> AbstractContextManager[Workspace]:
-    from skillgit.app.workspace.workspace import open_workspace  # noqa: PLC0415 - see the module
-
-    return open_workspace(context)
 
 
 def standing(context: Context) -> str:
     """Return a text that changes with refs, the checkout and who trains; asking the index would take in refs first."""
-    from skillgit.app.workspace.workspace import trained_here  # noqa: PLC0415 - see the module
-    from skillgit.store.repo import Repo  # noqa: PLC0415 - as above
-
     repo = Repo.discover(context.directory)
     look = repo.look()
     return f"{look.stamp} {sorted(look.loose.items())} {sorted(trained_here(repo).items())} {repo.head()}"

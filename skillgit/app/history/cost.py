@@ -63,8 +63,15 @@ class Spending:
 
 
 _KEPT = (
-    *("calls", "tokens_in", "tokens_out", "cached", "cache_written", "reasoning", "unpriced"),
-    *("reused", "unidentified"),
+    "calls",
+    "tokens_in",
+    "tokens_out",
+    "cached",
+    "cache_written",
+    "reasoning",
+    "unpriced",
+    "reused",
+    "unidentified",
 )
 
 
@@ -77,21 +84,35 @@ def cost(context: Context, run: str | None, *, by: Grouping | None = None, all_r
         query = spending.spent_rows if by in {Grouping.STEP, Grouping.VERSION} else spending.spent_sums
         rows = [row for name in names for row in query(workspace.index, name)]
         making = unfinished(workspace, names)
-    pairs = ((CostRow(run=row.run), row.cost) for row in rows) if all_runs else _placed(rows, by)
-    sums, whole = dict[CostRow, CostSum](), CostSum()
-    for slot, part in pairs:
+    sums, whole, unpriced_calls = dict[CostRow, CostSum](), CostSum(), Counter[str]()
+    for slot, part in _placed(rows, by, all_runs=all_runs):
         sums.setdefault(slot, CostSum()).add(part)
     for row in rows:
         whole.add(row.cost)
+        for part_of_row in _parts(row.cost):
+            unpriced_calls[row.models.get(part_of_row.role, "")] += part_of_row.cost.unpriced
     total = whole.total()
     in_dollars = total.usd > 0 and not total.unpriced
+
+    def amount(cost: Cost) -> float:
+        return cost.usd if in_dollars else cost.tokens_in + cost.tokens_out
+
+    def filled(slot: CostRow, cost: Cost) -> CostRow:
+        return replace(
+            slot,
+            **{name: getattr(cost, name) for name in _KEPT},
+            usd=cost.known_usd,
+            seconds=round(cost.seconds, 1),
+            share=amount(cost) / amount(total) if amount(total) else 0.0,
+        )
+
     return Spending(
         run="" if all_runs or not names else names[0],
         by="run" if all_runs else by or "role stage",
-        rows=tuple(_row(slot, part.total(), total, in_dollars=in_dollars) for slot, part in sums.items()),
-        total=_row(CostRow(), total, total, in_dollars=in_dollars),
+        rows=tuple(filled(slot, part.total()) for slot, part in sums.items()),
+        total=filled(CostRow(), total),
         share_of="usd" if in_dollars else "tokens",
-        unpriced=_unpriced(rows),
+        unpriced=tuple(Unpriced(model=model, calls=calls) for model, calls in sorted(unpriced_calls.items()) if calls),
         unfinished=making,
     )
 
@@ -102,60 +123,37 @@ def cost_by_stretch(context: Context, run: str, most: int) -> tuple[SpentStretch
         return spending.spent_stretches(workspace.index, find_run(workspace, run), most)
 
 
-def _placed(rows: Sequence[SpentRow], by: Grouping | None) -> Iterator[tuple[CostRow, Cost]]:
-    if by is Grouping.STEP:
-        return (
-            (CostRow(version=row.version, step=row.step, epoch=row.epoch, kind=row.kind, origin=row.origin), row.cost)
-            for row in rows
-            if row.cost.calls
-        )
-    if by is Grouping.VERSION:
-        return _versions(rows)
-    parts = [(row, part) for row in rows for part in _parts(row.cost)]
-    parts.sort(key=lambda part_of_cost: (part_of_cost[1].role, part_of_cost[1].stage))
-    return ((_part(row, part, by), part.cost) for row, part in parts)
+def _placed(rows: Sequence[SpentRow], by: Grouping | None, *, all_runs: bool) -> Iterator[tuple[CostRow, Cost]]:
+    """Yield each cost with the row that it belongs to."""
+    if all_runs:
+        yield from ((CostRow(run=row.run), row.cost) for row in rows)
+    elif by is Grouping.STEP:
+        for row in rows:
+            if row.cost.calls:
+                slot = CostRow(version=row.version, step=row.step, epoch=row.epoch, kind=row.kind, origin=row.origin)
+                yield slot, row.cost
+    elif by is Grouping.VERSION:
+        # an event belongs to the version that it led to: the first one that was made by it or after it
+        waiting: list[Cost] = []
+        for row in rows:
+            waiting.append(row.cost)
+            if row.version is not None:
+                yield from ((CostRow(version=row.version), cost) for cost in waiting)
+                waiting.clear()
+        yield from ((CostRow(), cost) for cost in waiting if cost.calls)
+    else:
+        parts = [(row, part) for row in rows for part in _parts(row.cost)]
+        for row, part in sorted(parts, key=lambda entry: (entry[1].role, entry[1].stage)):
+            if by is Grouping.MODEL:
+                yield CostRow(model=row.models.get(part.role, "")), part.cost
+            else:
+                role, stage = (
+                    part.role if by is not Grouping.STAGE else "",
+                    part.stage if by is not Grouping.ROLE else "",
+                )
+                yield CostRow(role=role, stage=stage), part.cost
 
 
 def _parts(cost: Cost) -> tuple[CostPart, ...]:
     """Return the parts of a cost; one without a name where the history tells none."""
     return cost.parts or ((CostPart(role="", stage="", cost=cost),) if cost.calls else ())
-
-
-def _part(row: SpentRow, part: CostPart, by: Grouping | None) -> CostRow:
-    if by is Grouping.MODEL:
-        return CostRow(model=row.models.get(part.role, ""))
-    return CostRow(role="" if by is Grouping.STAGE else part.role, stage="" if by is Grouping.ROLE else part.stage)
-
-
-def _versions(rows: Sequence[SpentRow]) -> Iterator[tuple[CostRow, Cost]]:
-    """Yield each event's cost with the version that it led to: the first one that was made by it or after it."""
-    waiting: list[Cost] = []
-    for row in rows:
-        waiting.append(row.cost)
-        if row.version is not None:
-            yield from ((CostRow(version=row.version), cost) for cost in waiting)
-            waiting.clear()
-    yield from ((CostRow(), cost) for cost in waiting if cost.calls)
-
-
-def _row(slot: CostRow, amount: Cost, total: Cost, *, in_dollars: bool) -> CostRow:
-    part, whole = (amount.usd, total.usd) if in_dollars else (_tokens(amount), _tokens(total))
-    return replace(
-        slot,
-        **{name: getattr(amount, name) for name in _KEPT},
-        usd=amount.known_usd,
-        seconds=round(amount.seconds, 1),
-        share=part / whole if whole else 0.0,
-    )
-
-
-def _tokens(part: Cost) -> int:
-    return part.tokens_in + part.tokens_out
-
-
-def _unpriced(rows: Sequence[SpentRow]) -> tuple[Unpriced, ...]:
-    calls: Counter[str] = Counter()
-    for row in rows:
-        for part in _parts(row.cost):
-            calls[row.models.get(part.role, "")] += part.cost.unpriced
-    return tuple(Unpriced(model=model, calls=calls[model]) for model in sorted(calls) if calls[model])

@@ -16,35 +16,34 @@ from typing import Final, cast, get_args
 
 from skillgit.domain.did_you_mean import did_you_mean
 from skillgit.domain.event_kinds import EventKind
-from skillgit.domain.score import Sign
+from skillgit.domain.filter_words import condition_of
 from skillgit.errors import UsageError
-from skillgit.index.event_pages import Narrowing, Number, NumberComparison
+from skillgit.index.log_filter import Number, NumberComparison, Selection
 
 TOKENS: Final = "event: score> step: epoch: item: edit: run: skill: after: before: text:"
 """The tokens, as help lists them."""
 
-_NUMBERS: Final = get_args(Number)
-_COMPARED: Final = re.compile(rf"(?P<what>{'|'.join(_NUMBERS)})(?P<sign>>=|<=|>|<|=|:)(?P<value>.+)")
-_RANGE: Final = re.compile(r"(?P<low>[\d.]+)(?:-|\.\.)(?P<high>[\d.]+)")
 _NAMED: Final = re.compile(r"(?P<name>[a-z]+):(?P<value>.*)", re.DOTALL)
 _OPERATIONS: Final = ("append", "insert_after", "replace", "delete")
 _AGO: Final = re.compile(r"(?P<count>\d+)(?P<unit>[smhdw])")
 _UNITS: Final = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
-def narrowed(base: Narrowing, text: str, now: datetime) -> Narrowing:
+def narrowed(base: Selection, text: str, now: datetime) -> Selection:
     """Return ``base`` narrowed by what ``text`` says; ages as in ``after:2h`` are counted from ``now``."""
-    narrowing, words = base, []
+    selection, words = base, []
     for token in _split(text):
-        comparison = _COMPARED.fullmatch(token)
+        condition = condition_of(token, get_args(Number))
         pair = _NAMED.fullmatch(token)
-        if comparison:
-            narrowing = replace(narrowing, comparisons=(*narrowing.comparisons, *_comparisons(comparison)))
+        if condition is not None and condition.value:
+            number = cast("Number", condition.key)
+            comparisons = (NumberComparison(number=number, sign=sign, value=at) for sign, at in condition.numbers())
+            selection = replace(selection, comparisons=(*selection.comparisons, *comparisons))
         elif pair and pair["name"] != "text":
-            narrowing = _with_token(narrowing, pair["name"], pair["value"], now)
+            selection = _with_token(selection, pair["name"], pair["value"], now)
         else:
             words.append(pair["value"] if pair else token)
-    return replace(narrowing, words=" ".join(words))
+    return replace(selection, words=" ".join(words))
 
 
 def _split(text: str) -> list[str]:
@@ -58,48 +57,27 @@ def _split(text: str) -> list[str]:
         return text.replace('"', "").split()
 
 
-def _comparisons(match: re.Match[str]) -> Iterable[NumberComparison]:
-    quantity, sign, value = cast("Number", match["what"]), match["sign"], match["value"]
-    between = _RANGE.fullmatch(value)
-    if between and sign in {":", "="}:
-        yield NumberComparison(number=quantity, sign=">=", value=_number(quantity, between["low"]))
-        yield NumberComparison(number=quantity, sign="<=", value=_number(quantity, between["high"]))
-    else:
-        yield NumberComparison(
-            number=quantity, sign="=" if sign == ":" else cast("Sign", sign), value=_number(quantity, value)
-        )
-
-
-def _number(quantity: str, text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise UsageError(
-            f"{quantity} is compared with '{text}', and no number", hint=f"{quantity}>0.5, {quantity}:1-3"
-        ) from None
-
-
-def _with_token(narrowing: Narrowing, name: str, value: str, now: datetime) -> Narrowing:
+def _with_token(selection: Selection, name: str, value: str, now: datetime) -> Selection:
     match name:
         case "event":
             kinds = frozenset(_one_of(kind, EventKind, "event") for kind in value.split(",") if kind)
             return replace(
-                narrowing,
-                kinds=narrowing.kinds | kinds,
-                with_rejected=narrowing.with_rejected or EventKind.REJECTED in kinds,
+                selection,
+                kinds=selection.kinds | kinds,
+                with_rejected=selection.with_rejected or EventKind.REJECTED in kinds,
             )
         case "item":
-            return replace(narrowing, item=value)
+            return replace(selection, items=(value,) if value else ())
         case "edit":
-            return replace(narrowing, operation=_one_of(value, _OPERATIONS, "edit") if value else "")
+            return replace(selection, operation=_one_of(value, _OPERATIONS, "edit") if value else "")
         case "run":
-            return replace(narrowing, run="" if value in {"*", "all"} else value)
+            return replace(selection, run="" if value in {"*", "all"} else value)
         case "skill":
-            return replace(narrowing, skill=value.rstrip("/"))
+            return replace(selection, skill=value.rstrip("/"))
         case "after":
-            return replace(narrowing, since=_moment(value, now))
+            return replace(selection, since=_moment(value, now))
         case "before":
-            return replace(narrowing, until=_moment(value, now))
+            return replace(selection, until=_moment(value, now))
     hint = did_you_mean(f"{name}:", TOKENS.replace(",", " ").split(), otherwise=f"tokens are {TOKENS}")
     raise UsageError(f"there is no token '{name}:'", hint=hint)
 
@@ -122,6 +100,6 @@ def _moment(text: str, now: datetime) -> int | None:
     try:
         stamp = datetime.fromisoformat(text)
     except ValueError:
-        raise UsageError(f"'{text}' is no time", hint="after:2h, before:3d, after:2026-11-21") from None
+        raise UsageError(f"'{text}' is not a valid time", hint="after:2h, before:3d, after:2026-11-21") from None
     moment = stamp if stamp.tzinfo else datetime.combine(stamp.date(), stamp.time() or time(), UTC)
     return int(moment.timestamp())

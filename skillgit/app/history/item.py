@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from shlex import quote
 from typing import Final, Literal
 
 from skillgit.app.recorded.evidence_json import evidence_file, members, objects
-from skillgit.app.recorded.item_history import (
+from skillgit.app.recorded.outcomes import (
+    Attempted,
     ItemOutcome,
-    RunItems,
+    RunOutcomes,
     absences,
-    doubts,
     evidence_trees,
-    first_solved,
-    flip_names,
     load,
     unknown_item,
 )
@@ -25,16 +23,12 @@ from skillgit.app.workspace.revision import event_in, find_run
 from skillgit.app.workspace.workspace import BRING, Absence, Workspace, open_workspace
 from skillgit.domain.evaluation import Split
 from skillgit.domain.event_kinds import EventKind
+from skillgit.domain.outcomes import SELECTION
 from skillgit.domain.trajectory import Turn
 from skillgit.errors import NotFoundError, SkillgitError
 from skillgit.index import item_queries
-from skillgit.index.item_queries import MeasuredRow, told_flips
-from skillgit.index.rows import LogRow
+from skillgit.index.item_queries import MeasuredRow
 from skillgit.plugin.backend import Image
-
-SELECTION = "selection.json"
-Tried = tuple[MeasuredRow, ItemOutcome | None]
-"""A version or candidate, and its outcome; None if it was not measured."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,47 +78,54 @@ def item_story(
 ) -> ItemStory:
     """Return how ``item`` fared; with ``sides`` these are among the attempts, and the first and the newest version."""
     with open_workspace(context) as workspace:
-        name = find_run(workspace, run)
-        all_items, pairs = _tried(workspace, name, item)
+        outcomes = _of_item(workspace, find_run(workspace, run), item)
+        pairs = outcomes.attempts(item)
         newest = pairs[-limit:] if limit else pairs
-        older = [] if sides is None else _to_compare(pairs[: len(pairs) - len(newest)], sides)
-        last_attempts = attempts(workspace, [*older, *newest], item)
-        versions, gaps = all_items.of_versions(item), all_items.gaps(item)
-        first, is_first = first_solved(versions, gaps)
+        older = pairs[: len(pairs) - len(newest)] if sides is not None else []
+        versions = [text for text, cell in older if text.version is not None and cell is not None]
+        ends = {*versions[:1], *versions[-1:]}
+        extra = [pair for pair in older if pair[0] in ends or pair[0].label in (sides or ())]
+        tries = attempts(workspace, [*extra, *newest], item)
+        line = outcomes.line(item, outcomes.doubts(workspace).get(item, ()))
+        same = ("item", "task_type", "first", "is_first", "solved", "measured", "unknown", "doubts")
         return ItemStory(
-            run=name,
-            metric=str(all_items.gauge.metric),
-            item=item,
-            task_type=all_items.types[item],
-            question=_question(workspace, last_attempts),
-            first=first,
-            is_first=is_first,
-            flips=flip_names(versions, gaps),
-            solved=sum(cell.solved is True for _, cell in versions),
-            measured=len(versions),
-            unknown=len(gaps),
-            doubts=doubts(workspace, all_items).get(item, ()),
-            attempts=last_attempts,
+            run=outcomes.run,
+            metric=str(outcomes.gauge.metric),
+            question=_question(workspace, tries),
+            flips=outcomes.flips(item),
+            attempts=tries,
             every=len(pairs),
+            **{name: getattr(line, name) for name in same},
         )
-
-
-def _to_compare(pairs: Sequence[Tried], sides: Collection[str]) -> list[Tried]:
-    """Return those of ``pairs`` that are named, and the first and the newest version with an outcome."""
-    indexes = {index for index, (row, _) in enumerate(pairs) if sides and row.label in sides}
-    measured = [index for index, (row, cell) in enumerate(pairs) if row.version is not None and cell is not None]
-    return [pairs[index] for index in sorted({*indexes, *measured[:1], *measured[-1:]})]
 
 
 def item_trajectory(context: Context, item: str, revision: str) -> ItemTrajectory:
     with open_workspace(context) as workspace:
         event = event_in(workspace, revision)
-        pairs = _tried(workspace, event.run, item)[1]
+        pairs = _of_item(workspace, event.run, item).attempts(item)
         tries = attempts(workspace, [pair for pair in pairs if pair[0].commit == event.commit], item)
-        if not tries or not tries[0].trajectory:
-            raise NotFoundError(f"there is no trajectory of {item} under {revision}", hint=_why_not(event, tries, item))
-        turns = _turns(workspace, tries[0].trajectory)
-        return ItemTrajectory(run=event.run, item=item, attempt=tries[0], turns=turns)
+        attempt = tries[0] if tries else None
+        if attempt is not None and attempt.trajectory:
+            turns = _turns(workspace, attempt.trajectory)
+            return ItemTrajectory(run=event.run, item=item, attempt=attempt, turns=turns)
+    if attempt is None:
+        hint = f"skillgit items {event.run} --item {quote(item)} lists what was measured"
+    elif attempt.absence is Absence.DROPPED:
+        hint = "its evidence was dropped, and what happened with it"
+    elif attempt.outcome is None:
+        hint = "it was not measured on this item"
+    elif attempt.outcome.noted:
+        hint = "a note tells the outcome, and no trajectory"
+    else:
+        hint = f"bring it: {BRING}" if attempt.absence is Absence.AWAY else "its evidence is not here, nor at a remote"
+    raise NotFoundError(f"there is no trajectory of {item} under {revision}", hint=hint)
+
+
+def _of_item(workspace: Workspace, run: str, item: str) -> RunOutcomes:
+    outcomes = load(workspace, run, with_rejected=True, item=item)
+    if item not in outcomes.cells:
+        raise unknown_item(workspace, run, item)
+    return outcomes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,76 +153,54 @@ def item_words(context: Context, revisions: Sequence[str], items: Iterable[str])
         rows = [event_in(workspace, revision) for revision in revisions]
         events = [item_queries.measured_by(workspace.index, row.run, row.version, row.commit) for row in rows]
         trees = item_queries.evidence_of(workspace.index, [event for event in events if event is not None])
-        replies = [_replies(workspace, trees.get(event, "") if event is not None else "") for event in events]
-        return {
-            item: ItemWords(question=_question(workspace, own), replies=own)
-            for item in items
-            for own in (tuple(version.get(item, ItemReply()) for version in replies),)
-        }
+        sides = [_replies(workspace, trees.get(event, "") if event is not None else "") for event in events]
+        replies = {item: tuple(side.get(item, ItemReply()) for side in sides) for item in items}
+        return {item: ItemWords(question=_question(workspace, own), replies=own) for item, own in replies.items()}
 
 
 def _replies(workspace: Workspace, tree: str) -> dict[str, ItemReply]:
-    return {str(row.get("id")): _reply(tree, row) for row in objects(evidence_file(workspace.repo, tree, SELECTION))}
-
-
-def _reply(tree: str, row: Mapping[str, object]) -> ItemReply:
-    path = row.get("trajectory")
-    return ItemReply(
-        answer=str(row.get("answer", "")),
-        feedback=str(row.get("feedback", "")),
-        trajectory=f"{tree}:{path}" if path else "",
-        checks=tuple(
-            (name, float(score))
-            for name, score in sorted(members(row.get("parts")).items())
-            if isinstance(score, int | float)
-        ),
-    )
-
-
-def _tried(workspace: Workspace, run: str, item: str) -> tuple[RunItems, list[Tried]]:
-    items = load(workspace, run, with_rejected=True, item=item)
-    if item not in items.cells:
-        raise unknown_item(workspace, run, item)
-    return items, list(zip(items.columns, items.cells[item], strict=True))
-
-
-def attempts(workspace: Workspace, pairs: Sequence[Tried], item: str) -> tuple[Attempt, ...]:
-    """Return the versions and candidates in ``pairs`` with what their evidence tells of ``item``."""
-    trees = dict(evidence_trees(workspace, [row for row, _ in pairs]))
-    runs = {row.run for row, _ in pairs}
-    absent = {event: why for run in runs for event, why in absences(workspace, run).items()}
-    flips = {event: rose for run in runs for event, rose in told_flips(workspace.index, run, item).items()}
-    return tuple(
-        replace(
-            _attempt(workspace, row, cell, trees[row], item),
-            absence=absent.get(row.event) if cell is None and row.event is not None else None,
-            told=_told(row, flips),
+    """Return item to what the evidence in ``tree`` has as the reply to it."""
+    return {
+        str(row.get("id")): ItemReply(
+            answer=str(row.get("answer", "")),
+            feedback=str(row.get("feedback", "")),
+            trajectory=f"{tree}:{row['trajectory']}" if row.get("trajectory") else "",
+            checks=tuple(
+                (name, float(score))
+                for name, score in sorted(members(row.get("parts")).items())
+                if isinstance(score, int | float)
+            ),
         )
-        for row, cell in pairs
-    )
+        for row in objects(evidence_file(workspace.repo, tree, SELECTION))
+    }
 
 
-def _told(row: MeasuredRow, flips: Mapping[int, bool]) -> Literal["fixed", "broken"] | None:
-    # an event that took its score over with the text of another says nothing of what that one did
-    if row.event is None or row.event not in flips or not row.measured or row.kind == EventKind.REVERTED:
-        return None
-    return "fixed" if flips[row.event] else "broken"
+def attempts(workspace: Workspace, pairs: Sequence[Attempted], item: str) -> tuple[Attempt, ...]:
+    """Return the versions and candidates in ``pairs`` with what their evidence tells of ``item``."""
+    runs = {text.run for text, _ in pairs}
+    absent = {event: why for run in runs for event, why in absences(workspace, run).items()}
+    flips = {event: rose for run in runs for event, rose in item_queries.told_flips(workspace.index, run, item).items()}
+    trees = dict(evidence_trees(workspace, [text for text, _ in pairs]))
 
+    def attempt(text: MeasuredRow, cell: ItemOutcome | None) -> Attempt:
+        own = trees[text] if cell is not None and not cell.noted else ""
+        reply = _replies(workspace, own).get(item, ItemReply())
+        # an event that took its score over with the text of another says nothing of what that one did
+        is_told = text.event in flips and text.measured and text.kind != EventKind.REVERTED
+        return Attempt(
+            name=text.label,
+            commit=text.commit,
+            version=text.version,
+            title=text.title,
+            outcome=cell,
+            answer=reply.answer,
+            feedback=reply.feedback or (cell.failed if cell is not None else ""),
+            trajectory=reply.trajectory,
+            absence=absent.get(text.event or 0) if cell is None else None,
+            told=("fixed" if flips[text.event or 0] else "broken") if is_told else None,
+        )
 
-def _attempt(workspace: Workspace, row: MeasuredRow, cell: ItemOutcome | None, tree: str, item: str) -> Attempt:
-    own = tree if cell is not None and not cell.noted else ""
-    rows = objects(evidence_file(workspace.repo, own, SELECTION))
-    reply = _reply(tree, next((row for row in rows if row.get("id") == item), {}))
-    return Attempt(
-        name=row.label,
-        commit=row.commit,
-        version=row.version,
-        title=row.title,
-        outcome=cell,
-        answer=reply.answer,
-        feedback=reply.feedback or (cell.failed if cell is not None else ""),
-        trajectory=reply.trajectory,
-    )
+    return tuple(attempt(text, cell) for text, cell in pairs)
 
 
 def _turns(workspace: Workspace, trajectory: str) -> tuple[Turn, ...]:
@@ -230,22 +209,9 @@ def _turns(workspace: Workspace, trajectory: str) -> tuple[Turn, ...]:
 
 
 def _question(workspace: Workspace, tries: Sequence[Attempt | ItemReply]) -> str:
-    newest = next((attempt for attempt in reversed(tries) if attempt.trajectory), None)
-    turns = _turns(workspace, newest.trajectory) if newest is not None else ()
+    newest = next((attempt.trajectory for attempt in reversed(tries) if attempt.trajectory), "")
+    turns = _turns(workspace, newest) if newest else ()
     return next((turn.content for turn in turns if turn.role == "user"), "")
-
-
-def _why_not(event: LogRow, tries: Sequence[Attempt], item: str) -> str:
-    if not tries:
-        return f"skillgit items {event.run} --item {quote(item)} lists what was measured"
-    attempt = tries[0]
-    if attempt.absence is Absence.DROPPED:
-        return "its evidence was dropped, and what happened with it"
-    if attempt.outcome is None:
-        return "it was not measured on this item"
-    if attempt.outcome.noted:
-        return "a note tells the outcome, and no trajectory"
-    return f"bring it: {BRING}" if attempt.absence is Absence.AWAY else "its evidence is not here, nor at a remote"
 
 
 RASTER: Final = {

@@ -2,39 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Literal
 
+from skillgit.app.history.requests import LogRequest
 from skillgit.app.workspace.context import Context
+from skillgit.app.workspace.request import MisuseError
 from skillgit.app.workspace.revision import is_address
-from skillgit.app.workspace.revision_range import span_of
+from skillgit.app.workspace.revision_range import Span, span_of
 from skillgit.app.workspace.workspace import BRING, Absence, Workspace, open_workspace
 from skillgit.domain.did_you_mean import did_you_mean
 from skillgit.domain.event_kinds import EventKind
-from skillgit.errors import NotFoundError, UsageError
+from skillgit.errors import NotFoundError
 from skillgit.index import log_filter, queries
 from skillgit.index.log_filter import Selection
 from skillgit.index.rows import LogRow
+from skillgit.lazy import loaded_on_use
 from skillgit.store.repo import Repo
 
+with loaded_on_use():  # most logs read no evidence, no change and no time
+    from skillgit.app.recorded import outcomes, run_record
+    from skillgit.app.workspace import skills_here
+    from skillgit.domain import evaluation
+    from skillgit.index import version_queries
+    from skillgit.store import diff as store_diff
+    from skillgit.store import git_binary
+
 Flip = Literal["fixed", "broken"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LogRequest:
-    words: Sequence[str] = ()  # a run, a version or a range; none: the default
-    all_runs: bool = False  # whether to list the events of all runs, by time
-    with_rejected: bool = True
-    limit: int | None = None  # how many events at most, the newest ones
-    events: frozenset[str] = frozenset()  # kinds of events; none for all
-    grep: str = ""  # only events whose title, reasons or text hold words that begin with each of these
-    since: str = ""  # only events of this time or later, as git or RFC 3339 writes times
-    until: str = ""
-    items: tuple[str, ...] = ()  # only events that fixed or broke one of these items; none for all
-    reverse: bool = False
-    graph: bool = False  # whether to say how the events hang together, and to keep those of a run together
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,31 +48,30 @@ class Log:
 def log(context: Context, request: LogRequest | None = None) -> Log:
     """Return the events that are ``request``; nothing where there is no run."""
     request = request or LogRequest()
-    check_wanted(request)
     with open_workspace(_looking_back(context, request.words)) as workspace:
-        span = None if request.all_runs else span_of(workspace, request.words)
+        span = part_of_history(workspace, request.words, all_runs=request.all_runs)
         if span is not None and not span.run:
             return Log(run="", rows=())
         for item in request.items:
             _check_item(workspace, item)
-        index = workspace.index
+        index, repo, now = workspace.index, workspace.repo, context.clock()
         choice = replace(
             span.selection(index) if span else Selection(skill=workspace.skill),
             with_rejected=request.with_rejected,
-            kinds=request.events,
+            kinds=frozenset(request.events),
             words=request.grep,
-            since=_moment(context, workspace, request.since),
-            until=_moment(context, workspace, request.until),
+            since=git_binary.moment(repo, request.since, now) if request.since else None,
+            until=git_binary.moment(repo, request.until, now) if request.until else None,
             items=request.items,
         )
         rows = queries.selected_rows(index, choice, request.limit)
-        rose = log_filter.flips(index, [row.commit for row in rows], request.items) if request.items else {}
-        parents = parents_beside(workspace.repo, rows) if request.graph else {}
+        parents = parents_beside(repo, rows) if request.graph else {}
         rows = in_order(rows, parents) if request.graph else rows
+        rose = log_filter.flips(index, [row.commit for row in rows], request.items) if request.items else {}
         # of these versions neither outcomes nor messages say what they did to the item
         commits = log_filter.untold(index, choice) if request.items else ()
-        untold_rows = [row for commit in commits if (row := queries.row_of_commit(index, commit)) is not None]
-        absences = {kind for run in {row.run for row in untold_rows} for kind in _absences(workspace, run)}
+        untold = [row for commit in commits if (row := queries.row_of_commit(index, commit)) is not None]
+        absences = {kind for run in {row.run for row in untold} for kind in outcomes.absences(workspace, run).values()}
         return Log(
             run=choice.run,
             rows=rows[::-1] if request.reverse else rows,
@@ -84,16 +79,17 @@ def log(context: Context, request: LogRequest | None = None) -> Log:
                 commit: {item: "fixed" if is_fix else "broken" for item, is_fix in changes.items()}
                 for commit, changes in rose.items()
             },
-            untold=tuple(str(row.address) for row in untold_rows),
+            untold=tuple(str(row.address) for row in untold),
             absence=next((kind for kind in Absence if kind in absences), None),
             parents=parents,
         )
 
 
-def _absences(workspace: Workspace, run: str) -> Collection[Absence]:
-    from skillgit.app.recorded.item_history import absences  # noqa: PLC0415 - it reads evidence, and most logs need none
-
-    return absences(workspace, run).values()
+def part_of_history(workspace: Workspace, words: Sequence[str], *, all_runs: bool) -> Span | None:
+    """Return the part of a run that ``words`` mean; None for all runs."""
+    if all_runs and words:
+        raise MisuseError("--all cannot be combined with a run or range", hint="leave out the run or the range")
+    return None if all_runs else span_of(workspace, words)
 
 
 def _looking_back(context: Context, words: Sequence[str]) -> Context:
@@ -107,10 +103,6 @@ def _looking_back(context: Context, words: Sequence[str]) -> Context:
 
 def changes(context: Context, rows: Sequence[LogRow], *, patch: bool, stat: bool) -> Iterator[tuple[LogRow, bytes]]:
     """Yield each event with what it changed in the skill, as git prints it; empty for events that changed nothing."""
-    # decoding is not needed, but git is: both wait until someone wants to see a change
-    from skillgit.index.version_queries import sources  # noqa: PLC0415 - see above
-    from skillgit.store.diff import patches  # noqa: PLC0415 - see above
-
     options = (*(("--stat",) if stat else ()), *(("-p",) if patch else ()))
     with open_workspace(context) as workspace:
         paths = {run: workspace.index.skill_path(run) for run in {row.run for row in rows}}
@@ -118,50 +110,31 @@ def changes(context: Context, rows: Sequence[LogRow], *, patch: bool, stat: bool
         for path, stretch in groupby(rows, lambda row: paths[row.run]):
             part = list(stretch)
             commits = [row.commit for row in part]
-            texts = patches(workspace.repo, commits, path, options, sources(workspace.index, commits))
+            sources = version_queries.sources(workspace.index, commits)
+            texts = store_diff.patches(workspace.repo, commits, path, options, sources)
             yield from zip(part, texts, strict=True)
-
-
-def check_wanted(request: LogRequest) -> None:
-    unknown = sorted(request.events - frozenset(EventKind))
-    if unknown:
-        hint = did_you_mean(unknown[0], EventKind, otherwise=f"events are {', '.join(EventKind)}")
-        raise UsageError(f"there is no event '{unknown[0]}'", hint=hint)
-    if request.all_runs and request.words:
-        raise UsageError("--all goes without a run or a range", hint="leave out the run or the range")
 
 
 def _check_item(workspace: Workspace, item: str) -> None:
     if log_filter.knows_item(workspace.index, item):
         return
-    from skillgit.app.recorded.run_record import recorded_items  # noqa: PLC0415 - as above
-    from skillgit.app.workspace.skills_here import train_hint  # noqa: PLC0415 - as above
-    from skillgit.domain.evaluation import Split  # noqa: PLC0415 - as above
-
-    plans = {run: recorded_items(workspace, run, Split.SELECTION) for run in queries.run_names(workspace.index)}
+    runs = queries.run_names(workspace.index)
+    plans = {run: run_record.recorded_items(workspace, run, evaluation.Split.SELECTION) for run in runs}
     if any(item in (plan or ()) for plan in plans.values()):
         return
     names = sorted({*log_filter.item_names(workspace.index), *(name for plan in plans.values() for name in plan or ())})
     for run, plan in plans.items():
-        if not plan and (absences := set(_absences(workspace, run)) - {Absence.DROPPED}):
+        if not plan and (absences := set(outcomes.absences(workspace, run).values()) - {Absence.DROPPED}):
             raise NotFoundError(
                 f"no commit message names '{item}', and the items of run {run} are not known here",
                 hint=f"bring them: {BRING}" if Absence.AWAY in absences else f"skillgit items {run} lists those known",
             )
     if not names:
-        raise NotFoundError("no item was measured yet", hint=train_hint(workspace.repo, workspace.skill))
+        raise NotFoundError("no item was measured yet", hint=skills_here.train_hint(workspace.repo, workspace.skill))
     raise NotFoundError(
         f"no event measured an item '{item}'",
         hint=did_you_mean(item, names, otherwise=f"items are {', '.join(names[:8])}, …", most=3),
     )
-
-
-def _moment(context: Context, workspace: Workspace, text: str) -> int | None:
-    if not text:
-        return None
-    from skillgit.store.git_binary import moment  # noqa: PLC0415 - git is asked for times only
-
-    return moment(workspace.repo, text, context.clock())
 
 
 _STARTED, _EDITED, _ACCEPTED, _MERGE = EventKind.RUN_STARTED, EventKind.EDITED, EventKind.ACCEPTED, "merge"
@@ -194,33 +167,26 @@ def beside(context: Context, rows: Sequence[LogRow]) -> Parents:
 
 def in_order(rows: Sequence[LogRow], parents: Mapping[str, Sequence[str]]) -> tuple[LogRow, ...]:
     """Return ``rows``, which are newest first, so that a run's events are together and below all that rests on them."""
-    below = _below(rows, parents)
+    index_of = {row.commit: index for index, row in enumerate(rows)}
+    older: dict[str, int] = {}
+    below: list[list[int]] = [[] for _ in rows]
+    for index in reversed(range(len(rows))):
+        row = rows[index]
+        rests_on = [older[row.run]] if row.run in older else []
+        below[index] = list(dict.fromkeys([*rests_on, *(index_of[parent] for parent in parents.get(row.commit, ()))]))
+        older[row.run] = index
     waits = [0] * len(rows)
-    for index in (index for indexes in below for index in indexes):
+    for index in (index for lower in below for index in lower):
         waits[index] += 1
     free = [index for index in reversed(range(len(rows))) if not waits[index]]
-    order: list[int] = []
+    order: dict[int, None] = {}
     while free:
         index = free.pop()
-        order.append(index)
+        order[index] = None
         for lower in below[index]:
             waits[lower] -= 1
             if not waits[lower]:
                 free.append(lower)
     # after a clock went wrong, times and commits may contradict each other; what goes round in circles is shown, too
-    numbers = set(order)
-    return tuple(rows[index] for index in (*order, *(index for index in range(len(rows)) if index not in numbers)))
-
-
-def _below(rows: Sequence[LogRow], parents: Mapping[str, Sequence[str]]) -> list[list[int]]:
-    indexes = {row.commit: index for index, row in enumerate(rows)}
-    following: dict[str, int] = {}
-    below: list[list[int]] = []
-    for index in reversed(range(len(rows))):
-        row = rows[index]
-        after = [following[row.run]] if row.run in following else []
-        below.append(
-            [*after, *(indexes[parent] for parent in parents.get(row.commit, ()) if indexes[parent] not in after)]
-        )
-        following[row.run] = index
-    return below[::-1]
+    order.update(dict.fromkeys(range(len(rows))))
+    return tuple(rows[index] for index in order)

@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from skillgit.app.history.log import LogRequest, check_wanted
+from skillgit.app.history.log import part_of_history
 from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import event_in, resolve_in
 from skillgit.app.workspace.revision_range import span_of, split_range
@@ -34,10 +34,9 @@ _AT_ONCE = 500
 
 def events(context: Context, words: Sequence[str] = (), *, all_runs: bool = False) -> Iterator[dict[str, object]]:
     """Yield the events of a run or a range, oldest first, each as its commit has it; only one is held at a time."""
-    check_wanted(LogRequest(words=words, all_runs=all_runs))
     with open_workspace(context) as workspace:
         index = workspace.index
-        span = None if all_runs else span_of(workspace, words)
+        span = part_of_history(workspace, words, all_runs=all_runs)
         runs = sorted(queries.run_names(index)) if span is None else [span.run] if span.run else []
         for choice in (Selection(run=run) if span is None else span.selection(index) for run in runs):
             for commit in log_filter.commits(index, choice, at_once=_AT_ONCE):

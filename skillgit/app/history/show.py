@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 from skillgit.app.history.diff.items import ItemChange, item_changes, unmeasured
 from skillgit.app.recorded.evaluation_notes import KnownEvaluation, known_evaluations, reads_of_test
 from skillgit.app.recorded.evidence_json import members
+from skillgit.app.recorded.outcomes import CheckChange, changes_from_base
 from skillgit.app.recorded.run_record import item_rows, start_document, start_record
-from skillgit.app.recorded.score_summary import CheckChange, changes_from_base
 from skillgit.app.recorded.shortcut_facts import kept_shortcut, not_above
-from skillgit.app.recorded.step_evidence import (
-    AppliedEdit,
-    DraftLook,
-    StepEvidence,
-    TrainAttempt,
-    TrajectoryPattern,
-    edits_left_out,
-    looks_in,
-)
+from skillgit.app.recorded.step_evidence import AppliedEdit, DraftLook, StepEvidence, TrainAttempt, TrajectoryPattern
 from skillgit.app.setup.config.schema import SECTIONS
 from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import event_in
@@ -33,10 +24,9 @@ from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.proposal import Feedback
 from skillgit.domain.text_diff import FileDiff, detailed, read_patch
 from skillgit.errors import UsageError
-from skillgit.index import queries
+from skillgit.index import queries, version_queries
 from skillgit.index.event_rows import CONFIG
 from skillgit.index.rows import LogRow
-from skillgit.index.version_queries import feedback_lines, sources
 from skillgit.plugin.redaction import redact_json
 from skillgit.store import diff as store_diff
 from skillgit.store import history_reader
@@ -71,54 +61,52 @@ def show(context: Context, revision: str) -> Shown:
     with open_workspace(context) as workspace:
         row = event_in(workspace, revision)
         record = history_reader.read_commit(workspace.repo, row.commit)
-        evaluations = known_evaluations(workspace, row.commit, row)
+        event, index = record.event, workspace.index
+        evaluations, evidence = (
+            known_evaluations(workspace, row.commit, row),
+            StepEvidence(workspace.repo, record.evidence),
+        )
+        gauge = queries.gauge(index, row.run)
+        # the seed has no base to compare with
+        base = None if row.base is None else queries.row_of_version(index, row.run, row.base)
+        after = item_rows(workspace, row)
+        before = item_rows(workspace, base) if base is not None and after else ()
+        rival = event.taken_up_by if isinstance(event, Skipped) else None
+        if isinstance(event, Rejected):
+            rival = event.verdict.outrun or None
+        own = getattr(event, "evaluation", None)
+        measured: list[EvaluationSummary | KnownEvaluation] = [*evaluations]
+        if isinstance(own, EvaluationSummary) and not own.stopped:
+            measured.insert(0, own)
+        shortcuts = (
+            not_above(
+                gauge.of(evaluation.hard, evaluation.soft),
+                str(evaluation.split),
+                kept_shortcut(workspace.repo, evaluation.item_set, gauge),
+            )
+            for evaluation in measured
+        )
         return Shown(
             row=row,
-            event=record.event,
+            event=event,
             parents=record.parents,
             evidence_tree=record.evidence,
             message=history_reader.message(workspace.repo, row.commit),
             diff=store_diff.change(
-                workspace.repo, row.commit, record.event.skill, sources(workspace.index, [row.commit])
+                workspace.repo, row.commit, event.skill, version_queries.sources(index, [row.commit])
             ).decode(errors="replace"),
-            items=_items(workspace, row),
+            items=item_changes(before, after, gauge, unmeasured(workspace, row)) if after else (),
             evaluations=evaluations,
             test_evaluations=reads_of_test(evaluations),
-            feedback=feedback_in(line for line in feedback_lines(workspace.index) if line[0] == row.commit),
-            gauge=queries.gauge(workspace.index, row.run),
-            left_out=edits_left_out(workspace.repo, record.evidence),
+            feedback=feedback_in(line for line in version_queries.feedback_lines(index) if line[0] == row.commit),
+            gauge=gauge,
+            left_out=evidence.left_out(),
             checks=changes_from_base(workspace, row),
-            rival=_rival(workspace, record.event),
-            taken_up=queries.taken_up_rows(workspace.index, row) if row.kind in _MEASURED else (),
-            looks=looks_in(workspace.repo, record.evidence),
-            shortcuts=tuple(_beside_shortcuts(workspace, row.run, record.event, evaluations)),
+            rival=None if rival is None else queries.row_of_step(index, event.run, rival),
+            taken_up=queries.taken_up_rows(index, row) if row.kind in _MEASURED else (),
+            looks=evidence.looks(),
+            shortcuts=tuple(filter(None, shortcuts)),
         )
-
-
-def _beside_shortcuts(
-    workspace: Workspace, run: str, event: Event, evaluations: Sequence[KnownEvaluation]
-) -> Iterator[str]:
-    gauge, own = queries.gauge(workspace.index, run), getattr(event, "evaluation", None)
-    for evaluation in (*([own] if isinstance(own, EvaluationSummary) and not own.stopped else ()), *evaluations):
-        best = kept_shortcut(workspace.repo, evaluation.item_set, gauge)
-        if sentence := not_above(gauge.of(evaluation.hard, evaluation.soft), str(evaluation.split), best):
-            yield sentence
-
-
-def _rival(workspace: Workspace, event: Event) -> LogRow | None:
-    step = event.taken_up_by if isinstance(event, Skipped) else None
-    if isinstance(event, Rejected):
-        step = event.verdict.outrun or None
-    return None if step is None else queries.row_of_step(workspace.index, event.run, step)
-
-
-def _items(workspace: Workspace, row: LogRow) -> tuple[ItemChange, ...]:
-    """Return the items' scores under the event's base and after it; the seed has none to compare with."""
-    base = None if row.base is None else queries.row_of_version(workspace.index, row.run, row.base)
-    before = () if base is None else item_rows(workspace, base)
-    after = item_rows(workspace, row)
-    gauge = queries.gauge(workspace.index, row.run)
-    return item_changes(before, after, gauge, unmeasured(workspace, row)) if after else ()
 
 
 _ATTEMPTS = 12
@@ -143,12 +131,16 @@ def event_detail(context: Context, commit: str) -> EventDetail:
     with open_workspace(context) as workspace:
         evidence = StepEvidence(workspace.repo, detail.evidence_tree)
         findings, edits = evidence.findings(), evidence.edits()
-        item_groups = [*(finding.items for finding in findings), *(edit.items for edit in edits)]
-        items = list(dict.fromkeys(item for items in item_groups for item in items))[:_ATTEMPTS]
+        item_groups = (*(finding.items for finding in findings), *(edit.items for edit in edits))
+        items = [*dict.fromkeys(item for items in item_groups for item in items)][:_ATTEMPTS]
         attempts = evidence.attempts(items) if items else evidence.compared()[:_ATTEMPTS]
-        present = evidence.present
         return EventDetail(
-            shown=detail, files=files, edits=edits, findings=findings, attempts=attempts, present=present
+            shown=detail,
+            files=files,
+            edits=edits,
+            findings=findings,
+            attempts=attempts,
+            present=evidence.present,
         )
 
 
@@ -195,20 +187,17 @@ def recorded_settings(workspace: Workspace, evidence: str) -> tuple[RunSetting, 
     document = start_document(workspace.repo, evidence, CONFIG)
     if not all(isinstance(values, dict) for values in document.values()):
         return ()
-    names = sorted(document, key=lambda name: list(SECTIONS).index(name) if name in SECTIONS else len(SECTIONS))
-    return tuple(setting for section in names for setting in _section(section, members(document[section])))
-
-
-def _section(section: str, values: Mapping[str, object]) -> Iterator[RunSetting]:
-    shape = SECTIONS.get(section)
-    fields = shape.model_fields if shape else {}
-    usual = shape.model_construct().model_dump(mode="json", warnings=False) if shape else {}
-    for name in sorted(values):
-        value = values[name]
-        source: Chosen = "set"
-        if name not in fields:
-            source = "backend" if section == "model" else "environment" if section == "env" else "set"
-        elif name in usual and usual[name] == value:
-            source = "default"
-        text = json.dumps(redact_json(value), ensure_ascii=False)
-        yield RunSetting(key=f"{section}.{name}", value=text, chosen=source)
+    order = {name: index for index, name in enumerate(SECTIONS)}
+    settings = []
+    for section in sorted(document, key=lambda name: order.get(name, len(order))):
+        shape = SECTIONS.get(section)
+        fields = shape.model_fields if shape else {}
+        usual = shape.model_construct().model_dump(mode="json", warnings=False) if shape else {}
+        others: Chosen = "backend" if section == "model" else "environment" if section == "env" else "set"
+        for name, value in sorted(members(document[section]).items()):
+            source: Chosen = "set" if name in fields else others
+            if name in fields and name in usual and usual[name] == value:
+                source = "default"
+            text = json.dumps(redact_json(value), ensure_ascii=False)
+            settings.append(RunSetting(key=f"{section}.{name}", value=text, chosen=source))
+    return tuple(settings)

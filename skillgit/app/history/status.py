@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -93,75 +93,59 @@ class Status:
 
 def status(context: Context) -> Status:
     with open_workspace(context) as workspace:
-        live = workspace.live()
-        runs = queries.run_rows(workspace.index, live)
+        index, repo, is_past = workspace.index, workspace.repo, workspace.past
+        runs = queries.run_rows(index, workspace.live())
         if workspace.skill:
             runs = tuple(run for run in runs if run.skill == workspace.skill)
         name = default_run(workspace)
         run = next((run for run in runs if run.name == name), None)
-        is_past = workspace.past
-        change = None if run is None or is_past else last_change(workspace.repo, run.skill, _LOOKED_BACK)
-        end, start = (
-            _newest(workspace, name, kind) if name else None for kind in (EventKind.RUN_FINISHED, EventKind.RUN_STARTED)
-        )
+        change = None if run is None or is_past else last_change(repo, run.skill, _LOOKED_BACK)
+
+        def newest(kind: EventKind) -> Event | None:
+            rows = queries.log_rows(index, name, kinds=frozenset({kind}), limit=1) if name else ()
+            return read_commit(repo, rows[0].commit).event if rows else None
+
+        end, start = newest(EventKind.RUN_FINISHED), newest(EventKind.RUN_STARTED)
+        detectable = None
+        if isinstance(start, RunStarted) and not isinstance(start.evaluation, Inherited):
+            gauge = start.gauge
+            rule = GateRule(metric=gauge.metric, soft_weight=gauge.soft_weight, alpha=LEVEL)
+            detectable = detectable_gain(start.evaluation, rule)
+        branch, commit = repo.head()
+        checked_out = queries.row_of_commit(index, commit) if commit and not branch else None
+        by_skill: dict[str, list[RunRow]] = {}
+        for row in runs:
+            by_skill.setdefault(row.skill, []).append(row)
         return Status(
-            repository=workspace.repo.workdir or workspace.repo.common_dir,
+            repository=repo.workdir or repo.common_dir,
             run=run,
-            head=queries.head_row(workspace.index, name) if name else None,
-            best=queries.best_row(workspace.index, name) if name else None,
+            head=queries.head_row(index, name) if name else None,
+            best=queries.best_row(index, name) if name else None,
             runs=len(runs),
-            skills=_skills(runs),
-            checked_out=_checked_out(workspace),
+            skills=tuple(
+                SkillState(
+                    skill=skill,
+                    runs=len(own),
+                    run=own[0].name,
+                    best_version=own[0].best_version,
+                    best_score=own[0].best_score,
+                    first_score=own[0].first_score,
+                )
+                for skill, own in sorted(by_skill.items())
+            ),
+            checked_out=branch or (str(checked_out.address) if checked_out is not None else commit[:12]),
             live=tuple(run for run in runs if run.running_pid is not None),
-            broken=tuple(sorted(workspace.index.broken)),
-            index_fresh=workspace.index.on_disk,
+            broken=tuple(sorted(index.broken)),
+            index_fresh=index.on_disk,
             promoted=change.version if change is not None else "",
-            trunk="" if is_past else refs.short(trunk(workspace.repo)),
+            trunk="" if is_past else refs.short(trunk(repo)),
             served=start.served if isinstance(start, RunStarted) else (),
             placebo=end.placebo if isinstance(end, RunFinished) else None,
             diagnosis=of_run(workspace, name) if name else None,
             unfinished=unfinished(workspace, [name]) if name else None,
-            unpushed=() if is_past else unpushed(workspace.repo),
-            detectable=_detectable(start),
+            unpushed=() if is_past else unpushed(repo),
+            detectable=detectable,
         )
-
-
-def _skills(runs: Sequence[RunRow]) -> tuple[SkillState, ...]:
-    groups: dict[str, list[RunRow]] = {}
-    for run in runs:
-        groups.setdefault(run.skill, []).append(run)
-    return tuple(
-        SkillState(
-            skill=skill,
-            runs=len(group),
-            run=group[0].name,
-            best_version=group[0].best_version,
-            best_score=group[0].best_score,
-            first_score=group[0].first_score,
-        )
-        for skill, group in sorted(groups.items())
-    )
-
-
-def _newest(workspace: Workspace, run: str, kind: EventKind) -> Event | None:
-    rows = queries.log_rows(workspace.index, run, kinds=frozenset({kind}), limit=1)
-    return read_commit(workspace.repo, rows[0].commit).event if rows else None
-
-
-def _detectable(event: Event | None) -> float | None:
-    if not isinstance(event, RunStarted) or isinstance(event.evaluation, Inherited):
-        return None
-    gauge = event.gauge
-    rule = GateRule(metric=gauge.metric, soft_weight=gauge.soft_weight, alpha=LEVEL)
-    return detectable_gain(event.evaluation, rule)
-
-
-def _checked_out(workspace: Workspace) -> str:
-    branch, commit = workspace.repo.head()
-    if branch or not commit:
-        return branch
-    row = queries.row_of_commit(workspace.index, commit)
-    return commit[:12] if row is None else str(row.address)
 
 
 LEDGER = "ledger.db"
@@ -187,23 +171,20 @@ class Unfinished:
 
 def unfinished(workspace: Workspace, runs: Iterable[str]) -> tuple[Unfinished, ...] | None:
     """Return what ``runs`` have spent on events in progress; None where there is no ledger, and in the past."""
-    if workspace.past:
-        return None
     names = tuple(runs)
-    return workspace.once(("unfinished", names), lambda: _unfinished(workspace, names))
 
-
-def _unfinished(workspace: Workspace, runs: tuple[str, ...]) -> tuple[Unfinished, ...] | None:
-    try:
-        path = workspace.repo.private_dir / LEDGER
-        if not path.is_file():
+    def read() -> tuple[Unfinished, ...] | None:
+        try:
+            path = workspace.repo.private_dir / LEDGER
+            if not path.is_file():
+                return None
+            with Ledger.read(path) as ledger:
+                progress = ((run, queries.progress(workspace.index, run)) for run in names)
+                return tuple(entry for run, state in progress for entry in in_the_making(ledger, run, state))
+        except (HistoryError, OSError):  # it cannot be read, a newer skillgit wrote it, or something is in its way
             return None
-        with Ledger.read(path) as ledger:
-            return tuple(
-                entry for run in runs for entry in in_the_making(ledger, run, queries.progress(workspace.index, run))
-            )
-    except (HistoryError, OSError):  # it cannot be read, a newer skillgit wrote it, or something is in its way
-        return None
+
+    return None if workspace.past else workspace.once(("unfinished", names), read)
 
 
 def in_the_making(ledger: Ledger, run: str, progress: ProgressRow) -> tuple[Unfinished, ...]:

@@ -166,7 +166,7 @@ def _from_row(row: Mapping[str, object], rules: Sequence[Rule]) -> Ablation | No
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AblatedRule:
     ablation: Ablation
-    since: str  # the event that brought its first line; `seed` for what stood there before the run
+    since: str  # the event that brought its first line; `seed` for what was there before the run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -221,7 +221,7 @@ def ablate(context: Context, request: AblateRequest, watcher: EvalWatcher) -> Ab
                 measuring.expect(1 + len(numbers), work.split)
                 base = await work.whole()
                 for number in numbers:
-                    ablations.append(await work.leave_out(number, base))  # noqa: PERF401 - what is there counts, whatever ends the rest
+                    ablations.append(await work.leave_out(number, base))  # noqa: PERF401 - what is complete counts, even if the rest fails
                 return base, measuring.cost()
 
             def note() -> None:

@@ -57,7 +57,7 @@ class Arms:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamedRevisions:
-    """Revisions as the user named them, resolved; None stands for no skill."""
+    """Revisions as the user named them, resolved; None means no skill."""
 
     subjects: tuple[tuple[str, Resolved], ...]
     against: tuple[tuple[str, Resolved | None], ...]
@@ -186,7 +186,7 @@ def read_arms(
 
 
 def measured_skill(workspace: Workspace, names: NamedRevisions) -> str:
-    """Return the folder of the skill that is measured; empty where only a configuration can tell."""
+    """Return the folder of the skill that is measured; empty where only a configuration can say."""
     _, resolution = names.subjects[0]
     own = [workspace.index.skill_path(run) for run in names.runs]
     with suppress(SkillError):
@@ -248,7 +248,7 @@ class ChangedSkill:
 def changed_skills(workspace: Workspace, base: str, head: str) -> tuple[ChangedSkill, ...]:
     """Return the skills that ``head`` changes, by path.
 
-    What only ``base`` changed since the two parted is no change of ``head``, as in ``git diff base...head``. But each
+    What only ``base`` changed since the two parted is not a change of ``head``, as in ``git diff base...head``. Each
     skill is compared with what is at ``base`` now, for that is what it would replace. Where ``head`` is an ancestor
     of ``base``, or they have nothing in common, every skill that differs is returned.
     """

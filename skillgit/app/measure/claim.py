@@ -1,6 +1,6 @@
 """``skillgit claim``: what history says of a version's score, as an in-toto statement that its maker signs.
 
-Everything is taken from the events of the run, which never change, so that whoever has the same history makes the same
+Everything is taken from the events of the run, which never change, so that anyone with the same history makes the same
 statement: that is how a claim is checked (``claim_check``). Paths, names of people and prices are left out.
 """
 
@@ -66,7 +66,7 @@ class StatementTerms:
 
     time: datetime
     public: object = UNKNOWN  # whether the evidence is published
-    salt: str | None = ""  # what the digests of items begin with; None where that is a secret that is not told
+    salt: str | None = ""  # what the digests of items begin with; None where that is a secret
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -286,8 +286,8 @@ def claim(context: Context, request: ClaimRequest) -> SignedClaim:
             absence = absence_of(workspace.repo, row.run)
             hint = absence.remedy("claim it where the run was trained")
             raise NotFoundError(absence.sentence(f"run {row.run}"), hint=hint)
-        if telling := [trail for trail, leaf in leaves(content).items() if _MACHINE.match(str(leaf))]:
-            problem = f"the history has a path of a machine in {'.'.join(map(str, telling[0]))}"
+        if paths := [trail for trail, leaf in leaves(content).items() if _MACHINE.match(str(leaf))]:
+            problem = f"the history has a path of a machine in {'.'.join(map(str, paths[0]))}"
             raise UsageError(problem, hint="a claim holds none: name plug-ins by relative paths, and train again")
         key = signing_key(workspace.repo, request.key)
         payload = canonical(content)

@@ -1,6 +1,6 @@
 """``skillgit verify``: who signed a claim, whether history says the same, and whether it can be had again.
 
-The statement is made anew from the history that is here, and compared with the signed one value by value. So a value
+The statement is made again from the history that is here, and compared with the signed one value by value. So a value
 that was changed contradicts history, whoever signed it then.
 """
 
@@ -73,7 +73,7 @@ WORD = {
     ("predicate", "tool", "version"): re.compile(r"\d[\w.+-]{0,40}"),
     ("predicate", "evidence", "public"): re.compile(r"True|False"),
 }
-"""What history does not hold: it is the signer's word, and is the same for whoever verifies."""
+"""What history does not hold: it is the signer's word, and is the same for all who verify."""
 _OID = re.compile(r"[0-9a-f]{40}")
 _SALT = re.compile(r"[0-9a-f]{2,128}")
 _AHEAD = timedelta(days=1)  # what two clocks may differ by
@@ -83,11 +83,11 @@ _ROUNDING = 1e-9
 
 @dataclass(slots=True, kw_only=True)
 class Recomputation:
-    """What came of making a statement anew."""
+    """What came of making a statement again."""
 
     agreeing: int = 0  # values that are as claimed
     contradictions: list[str] = field(default_factory=list)
-    missing: list[str] = field(default_factory=list)  # what could not be made anew, and why, one sentence each
+    missing: list[str] = field(default_factory=list)  # what could not be made again, and why, one sentence each
     word: list[str] = field(default_factory=list)  # values that only the signer can know
     replies: int = 0  # replies that were scored again, to the same score
 
@@ -208,7 +208,7 @@ def _against_history(
     row, split = queries.row_of_commit(workspace.index, commit), Split.parse(name)
     score = None if row is None else recorded_score(workspace, row, split)
     if row is None or score is None:
-        reason = "is no event of a run" if row is None else f"records no score on the {name} split"
+        reason = "belongs to no run" if row is None else f"records no score on the {name} split"
         check.contradictions.append(f"commit {commit[:12]} {reason}")
         return
     claimed, time = _text(content, "claimed"), datetime.max.replace(tzinfo=UTC)
@@ -345,7 +345,7 @@ def _again_the_scores(
         if start is None or Task(environment=environment, items={}, source=plugin.source).digest != start.environment:
             raise EnvironmentFaultError("the scorer here is another than the run's", hint=BRING)
         if asks_judge(environment) or isinstance(environment, LongLived):
-            raise EnvironmentFaultError("the scorer is no program alone", hint=BRING)
+            raise EnvironmentFaultError("the scorer needs more than a program", hint=BRING)
         check_machine(environment)
         differing = asyncio.run(_scored_again(workspace, row, score, environment, check))
     except (SkillgitError, ImportError) as error:

@@ -48,13 +48,13 @@ class Envelope:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SshSignature:
     valid: bool  # whether it is that of the payload, and by a key of the signers where some were given
-    key: str = ""  # type and fingerprint, as ``ED25519 key SHA256:…``; empty where it is no signature
+    key: str = ""  # type and fingerprint, as ``ED25519 key SHA256:…``; empty where it is not a signature
     principal: str = ""  # whom the file of signers names for the key; empty without such a file
     fault: str = ""  # why it is not valid, as a clause
 
 
 def read_envelope(content: bytes) -> Envelope:
-    """Return the envelope in ``content``, which may be anybody's; a UsageError if it is none."""
+    """Return the envelope in ``content``, which may come from anyone; a UsageError if it is not one."""
     kind, data, blob = "", b"", b""
     try:
         match read_document(content, unique=True):
@@ -63,7 +63,7 @@ def read_envelope(content: bytes) -> Envelope:
     except ValueError:
         kind = ""
     if kind != PAYLOAD_TYPE:
-        sentence = f"it is no DSSE envelope of type {PAYLOAD_TYPE} with one signature"
+        sentence = f"it is not a DSSE envelope of type {PAYLOAD_TYPE} with one signature"
         raise UsageError(sentence, hint="skillgit claim REV --output FILE writes one")
     if len(blob) > _MOST_SIGNATURE:
         raise UsageError(f"its signature is longer than {_MOST_SIGNATURE >> 10} KiB", hint="no SSH signature is")

@@ -41,7 +41,7 @@ class ArmScores:
 
     name: str
     run: str  # its run; empty without one
-    version: int | None  # its version; absent for what is no version
+    version: int | None  # its version; absent for what is not a version
     commit: str  # its commit; empty for no skill, and for a text of the work tree that no commit holds
     text: str  # which text it is: file, revision as it was named, event and commit
     splits: tuple[SplitScores, ...]

@@ -98,7 +98,7 @@ class JudgeNoise:
     metric: str
     items: int  # selection items
     judged_items: int  # those of them that the judge has a say in
-    deviation: float  # standard deviation of the score, if every result were graded anew
+    deviation: float  # standard deviation of the score, if every result were graded again
     difference: float  # how far two scores differ at 95 %, where nothing but the grading changed
     detectable: float | None  # the least true gain that the paired test finds; absent if the items show none
     flips: tuple[str, ...]  # items whose verdict was not the same in all gradings
@@ -151,14 +151,14 @@ def read_labels(path: Path) -> list[ResultLabel]:
 def _label(row: Row) -> ResultLabel:
     def share(value: object) -> float:
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
-            raise DataError(f"{row.where} has a score that is no number from 0 to 1", hint="write it like 0.5")
+            raise DataError(f"{row.where} has a score that is not a number from 0 to 1", hint="write it like 0.5")
         return float(value)
 
     item, result, verdict = (row.fields.get(name) for name in ("id", "result", "label"))
     if not isinstance(item, str) or not item:
         raise DataError(f"{row.where} has no 'id'", hint="an id is that of an item in the data")
     if result is not None and not isinstance(result, str):
-        raise DataError(f"{row.where} has a 'result' that is no text", hint="write the result as the judge sees it")
+        raise DataError(f"{row.where} has a 'result' that is not text", hint="write the result as the judge sees it")
     if verdict is not None and (isinstance(verdict, list | dict) or verdict not in _PASS):
         raise DataError(f"{row.where} has a 'label' that is neither pass nor fail", hint='write "pass" or "fail"')
     score = share(row.fields["score"]) if "score" in row.fields else None
@@ -271,7 +271,7 @@ def judge_agreement(context: Context, request: EvalRequest, watcher: EvalWatcher
         score_count = len(every) - len(failures)
         thin = (f"{score_count} of {len(every)} gradings have a score only",) if graded.is_thin else ()
         same = tuple(
-            f"{graded.name(role)} gave every result the same score: whether it tells them apart is not known"
+            f"{graded.name(role)} gave every result the same score: whether it can distinguish them is not known"
             for role, record in records.items()
             if record.alpha(setup.rule.metric) is None
         )
@@ -341,7 +341,7 @@ def _results(
     pairs = pairs if labels else [(item, None) for item in trajectories]
     for item, label in pairs:
         if item not in items:
-            problem = f"{request.labels} has a label of {item}, which is no item of the data"
+            problem = f"{request.labels} has a label of {item}, which is not in the data"
             raise DataError(problem, hint="name the data that the labels are of: -o env.data_path=FILE")
         trajectory = trajectories.get(item)
         if label is not None and label.result is not None:

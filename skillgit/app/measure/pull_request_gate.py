@@ -135,12 +135,22 @@ class _Judging:
         self._split, self._name = Split(request.split), change.path.removeprefix(f"{SKILLS}/")
         self._terms = MeasuringTerms(config=config, overrides=request.overrides)
         is_new, has_moved = not change.before, change.has_moved and bool(change.before)
-        remark = f"{request.base} changed this skill too since the two parted; it is compared as it stands there"
+        remark = f"{request.base} changed this skill too since the two parted; it is compared with what is there now"
         self._remarks = (remark,) if has_moved else ()
         self._sides = [
             GateSide(name=name, commit="" if end.is_uncommitted else end.commit, version="")
             for name, end in zip((request.base, request.head), ends, strict=True)
         ]
+        is_removal = change.change == "removed"
+        self._report = SkillReport(
+            skill=change.path,
+            change=change.change,
+            word="removed" if is_removal else "not measured",
+            reason="" if is_removal else "no run trains it, and no configuration is named",
+            base=self._sides[0],
+            head=self._sides[1],
+            exit_code=ExitCode.OK if is_removal else ExitCode.UNDERPOWERED,
+        )
         self._measurement: Measurement | None = None
         setup = None if change.change == "removed" else self._find_setup(context, ends)
         if setup is None:
@@ -182,8 +192,8 @@ class _Judging:
         """Return what it asks; where nothing can be measured, the reason is its only fact."""
         measurement = self._measurement
         if measurement is None:
-            missing = self._unmeasured()
-            return Plan(command="gate", facts={self._name: missing.reason or missing.word}, total=total_of(()))
+            fact = self._report.reason or self._report.word
+            return Plan(command="gate", facts={self._name: fact}, total=total_of(()))
         count, total = self._counts
         facts = {
             self._name: f"{count} of {total} outcomes recorded",
@@ -199,23 +209,11 @@ class _Judging:
         items = self._measurement.setup.task.items[self._split] if self._measurement is not None else ()
         return sum(map(len, self._recorded)), 2 * len(items)
 
-    def _unmeasured(self) -> SkillReport:
-        is_removal = self._change.change == "removed"
-        return SkillReport(
-            skill=self._change.path,
-            change=self._change.change,
-            word="removed" if is_removal else "not measured",
-            reason="" if is_removal else "no run trains it, and no configuration is named",
-            base=self._sides[0],
-            head=self._sides[1],
-            exit_code=ExitCode.OK if is_removal else ExitCode.UNDERPOWERED,
-        )
-
     def report(self, caps: Caps) -> SkillReport:
         """Measure what is missing under ``caps``, and let the gate decide."""
         measurement, request = self._measurement, self._request
         if measurement is None:
-            return self._unmeasured()
+            return self._report
         setup, cost, reuse = measurement.setup, Cost(), tuple[str, ...]()
         if measurement.trials:
             measurement.terms = replace(self._terms, caps=caps)
@@ -242,9 +240,8 @@ class _Judging:
             )
             for side, outcomes, evaluation in zip(self._sides, self._recorded, (base, head), strict=True)
         )
-        return SkillReport(
-            skill=self._change.path,
-            change=self._change.change,
+        return replace(
+            self._report,
             word=word,
             reason=reason,
             base=before,

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Literal
 from skillgit.app.recorded.evaluation_notes import NotedOutcomes, noted_outcomes
 from skillgit.app.recorded.run_record import event_outcomes, recorded_items, recorded_setup, started
 from skillgit.app.setup.basis import ResultBasis
-from skillgit.app.setup.comparable_conditions import Aspect, differences, of_event, of_setup
+from skillgit.app.setup.comparable_conditions import differences, of_event, of_setup
 from skillgit.app.workspace.revision import revision_words
 from skillgit.app.workspace.workspace import Workspace
+from skillgit.domain.conditions import Aspect
 from skillgit.domain.cost import Cost
 from skillgit.domain.evaluation import Evaluation, FailedToEvaluate, Scored, Split, item_set_digest
 from skillgit.domain.gate_decision import Decision, GateRule, Verdict, decide, flips_of
@@ -198,7 +199,7 @@ def texts_of(path: str, sides: Sequence[tuple[str, str]]) -> str:
 
 
 def exit_code(skills: tuple[SkillReport, ...]) -> ExitCode:
-    """Return the code of the worst: does not pass, could not be evaluated, cannot be told, passes."""
+    """Return the code of the worst: does not pass, could not be evaluated, cannot be decided, passes."""
     codes = {skill.exit_code for skill in skills}
     order = (ExitCode.NO, ExitCode.SERVICE, ExitCode.UNDERPOWERED)
     return next((code for code in order if code in codes), ExitCode.OK)
@@ -211,7 +212,7 @@ def compare(rule: GateRule, base: Evaluation, head: Evaluation, types: dict[str,
     before, after = (side.values(rule.metric, rule.soft_weight) for side in (base, head))
     gains = [float(gain) for gain in pairs.gains.values()]
 
-    def told(items: tuple[str, ...]) -> tuple[ItemPair, ...]:
+    def pairs_of(items: tuple[str, ...]) -> tuple[ItemPair, ...]:
         return tuple(
             ItemPair(item=item, task_type=types.get(item, ""), before=before[item], after=after[item]) for item in items
         )
@@ -222,8 +223,8 @@ def compare(rule: GateRule, base: Evaluation, head: Evaluation, types: dict[str,
         delta=float(pairs.score - pairs.current) if gains else None,
         interval=paired_interval(gains),
         too_few=too_few_items(len(gains)),
-        fixed=told(flips.fixed),
-        broken=told(flips.broken),
+        fixed=pairs_of(flips.fixed),
+        broken=pairs_of(flips.broken),
         stable_pass=flips.stable_pass,
         stable_fail=flips.stable_fail,
         missing=tuple(item for item in base.outcomes if item not in pairs.gains),

@@ -12,13 +12,14 @@ from skillgit.app.recorded.evaluation_notes import known_evaluations
 from skillgit.app.recorded.run_record import recorded_outcomes, started
 from skillgit.app.recorded.score_summary import Scores, SkillComparison, compare, scores
 from skillgit.app.setup.basis import ResultBasis
-from skillgit.app.setup.comparable_conditions import Aspect, Difference, differences, matter, of_event, of_setup
+from skillgit.app.setup.comparable_conditions import differences, of_event, of_setup
 from skillgit.app.setup.judge_record import judge_command
 from skillgit.app.setup.measurement import Arm, ArmTrial, Measurement
 from skillgit.app.setup.model_session import EvalWatcher
 from skillgit.app.setup.plan import Plan
 from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.workspace import open_workspace
+from skillgit.domain.conditions import Aspect, Difference, matter
 from skillgit.domain.cost import Cost
 from skillgit.domain.evaluation import Evaluation, Split
 from skillgit.errors import ExitCode, UsageError
@@ -41,7 +42,7 @@ class RetestRow:
 
     name: str
     run: str  # its run; empty without one
-    version: int | None  # its version; absent for what is no version
+    version: int | None  # its version; absent for what is not a version
     commit: str  # empty for a text of the work tree that no commit holds
     text: str  # which text it is: file, revision as it was named, event and commit
     found: Scores
@@ -69,7 +70,7 @@ class Retested:
 
 
 def retest(context: Context, request: EvalRequest, watcher: EvalWatcher) -> Retested | Plan:
-    """Measure versions again beside what their run recorded; what is complete at an early end is noted too."""
+    """Measure versions again, next to what their run recorded; what is complete at an early end is noted too."""
     with open_workspace(context) as workspace:
         names = resolve_all(workspace, request.revisions, ())
         request = replace(request, overrides=(*model_overrides(request.model), *request.overrides))
@@ -148,7 +149,7 @@ def _row(
     own_target: str,
     differs: Sequence[Difference],
 ) -> RetestRow:
-    """Return what was measured of one version beside what its run recorded of the same items."""
+    """Return what was measured of one version, and what its run recorded of the same items."""
     arm, rule, workspace = trial.arm, measurement.setup.rule, measurement.workspace
     own = recorded_outcomes(workspace, arm.row, trial.split) if arm.row is not None else None
     if own is not None:

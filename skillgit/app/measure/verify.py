@@ -41,7 +41,7 @@ from skillgit.index.rows import LogRow
 from skillgit.store.history_reader import read_commit, skill_at
 
 DRAWS = -1_000_000
-"""The draws of the seed 0; those of other seeds lie below. No run, placebo or retest has any of them."""
+"""The draws of the seed 0; those of other seeds are below. No run, placebo or retest has any of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +68,7 @@ class Verified:
 
 
 def verify(context: Context, request: EvalRequest, watcher: EvalWatcher, *, command: str = "eval") -> Verified | Plan:
-    """Measure a sample on fresh draws beside what was recorded, but not if items, environment or target differ."""
+    """Measure a sample on fresh draws and compare it with what was recorded, unless the conditions differ."""
     with open_workspace(context) as workspace:
         [revision] = request.revisions
         row, split = event_in(workspace, revision), Split.parse(request.split)
@@ -167,13 +167,13 @@ Word = Literal["consistent", "lower", "higher", "not comparable"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """A score that a commit tells, and what is behind it."""
+    """A recorded score, and its evidence."""
 
     score: float
     n: int  # how many items it is the mean of
     target: str
     paired: bool  # whether the outcomes are here and add up to the score
-    remark: str = ""  # what is to be known of them: what is wrong, or that a note tells them; empty if nothing is
+    remark: str = ""  # what is to be known of them: what is wrong, or that a note has them; empty if nothing is
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,7 +183,7 @@ class ClaimVerdict:
     word: Word  # `consistent`, `lower` or `higher` than claimed, or `not comparable`
     n: int = 0
     measured: float | None = None
-    recorded: float | None = None  # the mean score recorded for the same items; absent where nothing tells
+    recorded: float | None = None  # the mean score recorded for the same items; absent where that is not known
     delta: float | None = None  # the mean difference, item by item; without recorded outcomes, from the claimed score
     interval: tuple[float, float] | None = None  # paired, 95 %; without recorded outcomes that of `measured`
     too_few: str = ""  # that no outcome on so few pairs is more than chance; empty where one is, and without pairs
@@ -199,7 +199,7 @@ def claim_of(workspace: Workspace, row: LogRow, split: Split) -> tuple[Claim, Ev
 
     The outcomes that add up to it come with it, if they are here.
 
-    What was inherited or is only an upper bound is no claim about this text; then the first note that tells of all
+    What was inherited or is only an upper bound is not a claim about this text; then the first note about all
     items is one.
     """
     gauge, start = queries.gauge(workspace.index, row.run), started(workspace, row.run)

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from typing import Any, Final, TypeVar
+
 from skillgit.domain.untrusted.json_limits import loads
 from skillgit.store.evidence import read_evidence
 from skillgit.store.repo import Repo
+
+_T = TypeVar("_T")
 
 
 def parsed(content: bytes | str | None) -> object:
@@ -29,3 +35,26 @@ def entries(value: object) -> list[object]:
 
 def objects(value: object) -> list[dict[str, object]]:
     return [row for row in entries(value) if isinstance(row, dict)]
+
+
+def text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+_READERS: Final[Mapping[str, Callable[[object], object]]] = {
+    "str": text,
+    "int": lambda value: value if isinstance(value, int) else 0,
+    "tuple[str, ...]": lambda value: tuple(name for name in entries(value) if isinstance(name, str)),
+    "float | None": lambda value: (
+        float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    ),
+}
+
+
+def read_row(kind: type[_T], row: Mapping[str, object], **facts: object) -> _T:
+    """Return a ``kind`` whose fields are ``facts`` or in ``row``; what has another type there stays empty."""
+    values: dict[str, Any] = {
+        field.name: facts[field.name] if field.name in facts else _READERS[str(field.type)](row.get(field.name))
+        for field in fields(kind)  # type: ignore[arg-type]
+    }
+    return kind(**values)

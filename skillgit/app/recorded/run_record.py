@@ -20,10 +20,14 @@ from skillgit.index import event_rows, item_queries, queries, version_queries
 from skillgit.index.event_rows import CONFIG
 from skillgit.index.own_conditions import OwnConditions
 from skillgit.index.rows import ItemRow, LogRow
+from skillgit.lazy import loaded_on_use
 from skillgit.store.commit_message import Recorded
 from skillgit.store.evidence import read_evidence
 from skillgit.store.history_reader import read_commit, read_run
 from skillgit.store.repo import Repo
+
+with loaded_on_use():  # most of what reads history does without
+    from skillgit.engine import edit_budget, method_settings
 
 _SPLITS, ENVIRONMENT = "splits.json", "environment.json"
 
@@ -67,20 +71,15 @@ def start_section(workspace: Workspace, run: str, section: str) -> dict[str, obj
 
 def edit_schedule(workspace: Workspace, run: str) -> Callable[[int], int] | None:
     """Return the edit budget of each step as the run's configuration has it; None where that is not known."""
-    from pydantic import ValidationError  # noqa: PLC0415 - other verbs that read history do without
-
-    from skillgit.engine.edit_budget import edit_budget  # noqa: PLC0415 - same
-    from skillgit.engine.method_settings import OptimizerSettings  # noqa: PLC0415 - same
-
     row, section = queries.run_row(workspace.index, run, {}), start_section(workspace, run, "optimizer")
     if row is None or not row.total_steps or not section:
         return None
     steps = row.total_steps
     try:
-        settings = OptimizerSettings.model_validate_json(json.dumps(section))
-    except (TypeError, ValueError, ValidationError):
+        settings = method_settings.OptimizerSettings.model_validate_json(json.dumps(section))
+    except (TypeError, ValueError):  # pydantic's own errors are of the latter
         return None
-    return lambda step: edit_budget(settings, step, steps)
+    return lambda step: edit_budget.edit_budget(settings, step, steps)
 
 
 def least_coverage(repo: Repo, records: Sequence[Recorded]) -> float:
@@ -97,17 +96,34 @@ def trains_description(repo: Repo, start: Recorded) -> bool:
 
 def recorded_outcomes(workspace: Workspace, row: LogRow, split: Split) -> Evaluation | None:
     """Return what the run's own target did, from events or else a note; None if that is not here, or was inherited."""
-    outcomes = event_outcomes(workspace, row, split) or _noted(workspace, row, split)
-    return Evaluation(split=split, item_set="", outcomes=outcomes, seed=0) if outcomes else None
+    outcomes: Mapping[str, Outcome] = event_outcomes(workspace, row, split)
+    lines = () if outcomes else version_queries.note_lines(workspace.index, row.commit)
+    run = OwnConditions(workspace.index, row.run) if lines else None
+    for note in filter(None, map(noted_outcomes, lines)):
+        if not outcomes and run is not None and note.split == split.value and note.counts_for(run):
+            outcomes = note.outcomes
+    return Evaluation(split=split, item_set="", outcomes=dict(outcomes), seed=0) if outcomes else None
 
 
 def event_outcomes(workspace: Workspace, row: LogRow, split: Split) -> Mapping[str, Outcome]:
     """Return what events of the run tell of the very text in ``row``; nothing where they tell of another one's."""
     if split is Split.SELECTION and is_own(row):
-        return _selection(workspace, row)
-    if split is Split.TEST and row.version is not None:
-        return _test(workspace, row.run, row.version)
+        rows = item_rows(workspace, row)
+        return {entry.item: _outcome(entry.hard, entry.soft, entry.failed, entry.tokens) for entry in rows}
+    if split is not Split.TEST or row.version is None:
+        return {}
+    name = f"test-{version_label(row.version)}.json"
+    for commit in version_queries.finished_commits(workspace.index, row.run):
+        tree = item_queries.evidence_of_commit(workspace.index, commit)
+        files = read_evidence(workspace.repo, tree, (name,)) or {}
+        if name in files:
+            outcomes = event_rows.outcomes({event_rows.SELECTION: files[name]})
+            return {item: _outcome(hard, soft, why, tokens) for item, _, hard, soft, why, tokens in outcomes}
     return {}
+
+
+def _outcome(hard: float | None, soft: float | None, failure: str, tokens: float | None) -> Outcome:
+    return FailedToEvaluate(failure or "failed") if hard is None or soft is None else Scored(hard, soft, tokens=tokens)
 
 
 def is_own(row: LogRow) -> bool:
@@ -130,37 +146,3 @@ def item_rows(workspace: Workspace, row: LogRow) -> tuple[ItemRow, ...]:
         else item_row
         for item_row in rows
     )
-
-
-def _selection(workspace: Workspace, row: LogRow) -> dict[str, Outcome]:
-    return {
-        item_row.item: FailedToEvaluate(item_row.failed or "failed")
-        if item_row.hard is None or item_row.soft is None
-        else Scored(item_row.hard, item_row.soft, tokens=item_row.tokens)
-        for item_row in item_rows(workspace, row)
-    }
-
-
-def _test(workspace: Workspace, run: str, version: int) -> dict[str, Outcome]:
-    name = f"test-{version_label(version)}.json"
-    for commit in version_queries.finished_commits(workspace.index, run):
-        tree = item_queries.evidence_of_commit(workspace.index, commit)
-        files = read_evidence(workspace.repo, tree, (name,)) or {}
-        if name in files:
-            rows = event_rows.outcomes({event_rows.SELECTION: files[name]})
-            return {
-                item: FailedToEvaluate(why or "failed")
-                if hard is None or soft is None
-                else Scored(hard, soft, tokens=tokens)
-                for item, _, hard, soft, why, tokens in rows
-            }
-    return {}
-
-
-def _noted(workspace: Workspace, row: LogRow, split: Split) -> dict[str, Outcome]:
-    lines = version_queries.note_lines(workspace.index, row.commit)
-    run = OwnConditions(workspace.index, row.run) if lines else None
-    for outcomes in filter(None, map(noted_outcomes, lines)):
-        if run is not None and outcomes.split == split.value and outcomes.counts_for(run):
-            return dict(outcomes.outcomes)
-    return {}

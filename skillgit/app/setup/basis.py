@@ -1,4 +1,4 @@
-"""What a run is trained with and a result was measured with, in the words that people read beside it."""
+"""What a run is trained with and a result was measured with, in the words that people read."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _is_rehearsal(workspace: Workspace, run: str) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResultBasis:
-    """What a result rests on besides the text of the skill."""
+    """What a result rests on, apart from the text of the skill."""
 
     run: str = ""  # the run that lent its configuration; empty where another one was named
     reason: str = ""  # why it is this run; empty where the command works on the run itself
@@ -68,7 +68,7 @@ class ResultBasis:
     target: str = ""  # the model that works on the items, and where it answers
     judge: str = ""  # the same of the model that scores; empty where none is asked
     data: str = ""  # where the items come from, and how many each split has
-    rehearsal: str = ""  # which of the models are no language models; empty where all are
+    rehearsal: str = ""  # which of the models only rehearse; empty where all are
 
     @property
     def source(self) -> str:

@@ -1,4 +1,4 @@
-"""Under which conditions outcomes were measured, and what differs between two of them besides the text of the skill.
+"""Under which conditions outcomes were measured, and what differs between two of them apart from the text of the skill.
 
 Outcomes of two texts compare where everything else was the same: target model, judge, environment, items, and the
 parameters that decide what models answer. The seed only chooses among draws of one distribution.
@@ -6,14 +6,14 @@ parameters that decide what models answer. The seed only chooses among draws of 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from skillgit.app.recorded.run_record import ENVIRONMENT, start_document, started
 from skillgit.app.setup.config.resolved import measuring_settings, read_document
 from skillgit.app.workspace.workspace import Workspace
+from skillgit.domain.conditions import Aspect, Difference
 from skillgit.domain.evaluation import Split
 from skillgit.domain.event import NOBODY, RunStarted
 from skillgit.domain.served_model import ServedModel, differing_facts
@@ -34,36 +34,9 @@ CONFIG = "config.json"
 _DECIDING = ("target", "judge")  # roles whose models decide outcomes
 
 
-class Aspect(StrEnum):
-    TARGET = "target"
-    JUDGE = "judge"
-    SERVER = "server"
-    ENVIRONMENT = "environment"
-    ITEMS = "items"
-    PARAMETERS = "parameters"
-    SEED = "seed"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Difference:
-    aspect: Aspect
-    a: str
-    b: str
-
-    @property
-    def matters(self) -> bool:
-        """Whether a change of scores may come from it, so that no test can say what the text did."""
-        return self.aspect is not Aspect.SEED
-
-    @property
-    def sentence(self) -> str:
-        verb = "differ" if self.aspect in {Aspect.ITEMS, Aspect.PARAMETERS} else "differs"
-        return f"{self.aspect.value} {verb}: {self.a} against {self.b}"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conditions:
-    """What decides outcomes besides the text."""
+    """What decides outcomes, apart from the text."""
 
     target: str  # the model that works on the items, as `backend/model`
     judge: str  # the model that scores, perhaps with `@` and the digest of its parameters; empty where none is asked
@@ -113,13 +86,8 @@ def of_setup(setup: Setup, split: Split) -> Conditions:
 
 
 def differences(a: Conditions, b: Conditions) -> tuple[Difference, ...]:
-    """Return what differs, the text aside, what matters most first; what one side does not know is no difference."""
+    """Return what differs, the text aside, what matters most first; what one side does not know is not a difference."""
     return tuple(_differences(a, b))
-
-
-def matter(found_differences: Iterable[Difference]) -> bool:
-    """Say whether a change of scores may come from one of the differences, so that no test says what the text did."""
-    return any(difference.matters for difference in found_differences)
 
 
 def _differences(a: Conditions, b: Conditions) -> Iterator[Difference]:
@@ -192,8 +160,8 @@ def _recorded_parameters(workspace: Workspace, first: LogRow) -> Mapping[str, ob
 
 def environment_change(repo: Repo, start: Recorded, setup: Setup) -> str:
     """Return what keeps outcomes of ``setup`` from being compared with a run's, in a sentence; empty if nothing."""
-    # Another version of an installed package is no change where the environment's own digest is the same: that is its
-    # author's word for it.
+    # Another version of an installed package is not a change where the environment's own digest is the same: that is
+    # its author's word for it.
     event, task = start.event, setup.task
     if not isinstance(event, RunStarted) or event.environment == task.digest:
         return ""

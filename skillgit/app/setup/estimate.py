@@ -171,7 +171,7 @@ def _plan_stages(planner: Planner, skill: Skill, remainder: Remainder) -> None:
     measure("meta reflect", reflections)
     placebo = settings.train.placebo
     measure("placebo", placebo)
-    # Guidance and reflections have gates of their own, whatever the steps have.
+    # Guidance and reflections have gates of their own, which do not depend on those of the steps.
     evaluations = reflections + (guidance if optimizer.slow_update_gate_with_selection else 0)
     evaluations += steps + parts + placebo if settings.evaluation.use_gate else 0
     repeats = settings.gate.repeats

@@ -1,6 +1,6 @@
 """What is known of a judge before it decides: how far it agrees with itself, as this clone measured it.
 
-The ledger has it, beside the paid gradings that it was computed from, by the fingerprint of the judge (model, server
+The ledger has it, next to the paid gradings that it was computed from, by the fingerprint of the judge (model, server
 and parameters), the digest of the environment and that of the criteria. Another model, server or rubric is not known.
 """
 
@@ -58,7 +58,7 @@ def keep_record(ledger: Ledger, setup: Setup, role: str, record: JudgeRecord, no
 
 
 def criteria_digest(setup: Setup) -> str:
-    """Identify everything that the judge of ``setup`` grades by, besides the words of the environment."""
+    """Identify everything that the judge of ``setup`` grades by, apart from the words of the environment."""
     criteria = {
         part.criterion
         for items in setup.task.items.values()

@@ -1,6 +1,6 @@
 """One measurement: texts on items in draws, planned with its price, made under caps, and noted whatever ends it.
 
-``eval``, ``eval --fresh``, ``verify``, ``gate``, ``ablate``, ``bisect --measure`` and every gate that a person asks for
+``eval``, ``eval --fresh``, ``verify``, ``gate``, ``ablate``, ``items --measure`` and every gate that a person asks for
 are measurements. What differs is which texts they measure, what they leave in notes, and what they make of the scores.
 """
 
@@ -51,13 +51,13 @@ class Arm:
     name: str  # in tables: `v7`, `r17`, `<run>/v7` among several runs, `none`; unique within a measurement
     skill: Skill
     commit: str = ""  # its commit; empty for no skill, and for a text of the work tree that no commit holds
-    row: LogRow | None = None  # the event that the commit holds; absent for a commit that is no event, and for no skill
+    row: LogRow | None = None  # the event that the commit holds; absent for a commit outside of runs, and for no skill
     path: str = ""  # the folder of the skill
     text: str = ""  # which text it is: file, revision as it was named, event and commit
 
     @property
     def key(self) -> str:
-        """What everything that is kept of the skill goes by: its commit, or its name without one."""
+        """What identifies the text in everything that is kept: its commit, or its name without one."""
         return self.commit or self.name
 
 
@@ -199,7 +199,7 @@ class Measurement:
             if isinstance(error, StoppedError | KeyboardInterrupt):
                 raise StoppedError("stopped before the work was done; nothing is lost", hint=_AGAIN) from error
             if isinstance(error, BudgetError):
-                error.hint = f"{_AGAIN}, so a larger cap goes on where it stands"
+                error.hint = f"{_AGAIN}, so a larger cap continues from there"
             elif isinstance(error, ServiceError):
                 error.hint = error.hint or _AGAIN
             raise

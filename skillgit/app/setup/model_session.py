@@ -71,11 +71,11 @@ class EvalWatcher(Protocol):
         ...
 
     def remark(self, text: str) -> None:
-        """Something is worth telling before the result, as what the work will cost."""
+        """What is worth knowing before the result, such as what the work will cost."""
         ...
 
     def spent(self, cost: Cost) -> None:
-        """The work ends without a result that could tell its cost."""
+        """The work ends without a result that has its cost."""
         ...
 
 
@@ -147,7 +147,7 @@ def stop_on_interrupt(calls: Calls) -> Iterator[None]:
 
     try:
         before = signal.signal(signal.SIGINT, stop)
-    except ValueError:  # not the main thread: whoever started it owns the signals
+    except ValueError:  # not the main thread, which owns the signals
         yield
         return
     try:

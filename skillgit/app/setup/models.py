@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Literal, TypeVar
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 TIMEOUT_S = 120.0
 """Seconds that one call may take where neither the configuration nor the backend says."""
 _ACCOUNT = ("base_url", "api_key_env", "azure_endpoint", "azure_client_id", "region", "profile", "path")
-"""Settings that tell one provider's account from another one: what has others has rate limits of its own."""
+"""Settings that identify a provider's account, which has its own rate limits."""
 
 
 def find_routes(config: ResolvedConfig, roles: Iterable[str]) -> dict[str, Route]:
@@ -55,37 +55,43 @@ def _route(config: ResolvedConfig, role: str) -> Route:
     settings = config.settings(role)
     backend, source = _backend(config, role, settings)
     _check_model(name, role, backend, config)
-    lane, behind = _lane(config, role, backend, name, settings), _behind(config, role, backend, name)
+    has_batches = bool(getattr(model, f"{role}_batch"))
+    if has_batches and not isinstance(backend, Batches):
+        problem = f"model.{role}_batch is true, and the backend {backend.info.name} has no batches"
+        raise ConfigError(problem, hint=f"openai_chat and claude_chat have; or -o model.{role}_batch=false")
+    inner = _behind(config, role, backend, name)
+    route = _way(config, role, backend, name, settings)
     timeout_s = config.values.env.exec_timeout if role == "target" else calls.timeout_s
-    return Route(
-        backend=backend,
-        backend_name=backend.info.name,
+    return replace(
+        route,
         variant="".join((config.variant(role), source.code)),
-        model=name,
-        max_output_tokens=calls.max_output_tokens,
         temperature=calls.temperature,
-        reasoning_effort=getattr(model, f"{role}_reasoning_effort") or model.reasoning_effort,
         top_p=getattr(model, f"{role}_top_p"),
         seed=getattr(model, f"{role}_seed"),
         stop=model.target_stop if role == "target" else (),
-        price=_price(config, name, backend),
-        concurrency=calls.concurrency,
         timeout_s=timeout_s or backend.info.timeout_s or TIMEOUT_S,
-        batch=_takes_batches(config, role, backend),
-        lane=lane,
-        behind=behind,
-        server=_server(backend, name) if behind is None else None,
-        as_written=partial(_as_written, config, role),
+        batch=has_batches,
+        behind=inner,
+        server=route.server if inner is None else None,
     )
 
 
-def _takes_batches(config: ResolvedConfig, role: str, backend: Backend) -> bool:
-    if not getattr(config.values.model, f"{role}_batch"):
-        return False
-    if not isinstance(backend, Batches):
-        problem = f"model.{role}_batch is true, and the backend {backend.info.name} has no batches"
-        raise ConfigError(problem, hint=f"openai_chat and claude_chat have; or -o model.{role}_batch=false")
-    return True
+def _way(config: ResolvedConfig, role: str, backend: Backend, model: str, settings: Mapping[str, object]) -> Route:
+    """Return the way to ``model`` by ``backend``, with what does not depend on who asks."""
+    values, calls = config.values.model, config.values.calls
+    return Route(
+        backend=backend,
+        backend_name=backend.info.name,
+        model=model,
+        max_output_tokens=calls.max_output_tokens,
+        reasoning_effort=getattr(values, f"{role}_reasoning_effort") or values.reasoning_effort,
+        price=_price(config, model, backend),
+        concurrency=calls.concurrency,
+        timeout_s=calls.timeout_s or backend.info.timeout_s or TIMEOUT_S,
+        lane=_lane(config, role, backend, model, settings),
+        server=_server(backend, model),
+        as_written=partial(_as_written, config, role),
+    )
 
 
 def _behind(config: ResolvedConfig, role: str, agent: Backend, model: str) -> Route | None:
@@ -95,23 +101,9 @@ def _behind(config: ResolvedConfig, role: str, agent: Backend, model: str) -> Ro
         return None
     settings = {**behind.settings, **config.settings_behind(role, behind.backend)}
     plugin = find_backend(behind.backend, config.root)
-    values, calls, backend = config.values.model, config.values.calls, plugin.cls(settings)
     neutral = {name: value for name, value in settings.items() if not is_neutral(f"model.x_{name}")}
-    lane = _lane(config, role, backend, model, settings)
-    return Route(
-        backend=backend,
-        backend_name=backend.info.name,
-        variant="".join((short_digest(neutral) if neutral else "", plugin.source.code)),
-        model=model,
-        max_output_tokens=calls.max_output_tokens,
-        reasoning_effort=getattr(values, f"{role}_reasoning_effort") or values.reasoning_effort,
-        price=_price(config, model, backend),
-        concurrency=calls.concurrency,
-        timeout_s=calls.timeout_s or backend.info.timeout_s or TIMEOUT_S,
-        lane=lane,
-        server=_server(backend, model),
-        as_written=partial(_as_written, config, role),
-    )
+    variant = "".join((short_digest(neutral) if neutral else "", plugin.source.code))
+    return replace(_way(config, role, plugin.cls(settings), model, settings), variant=variant)
 
 
 def _server(backend: Backend, model: str) -> ServedModel | None:

@@ -239,7 +239,7 @@ class Planner:
         if route.batch and stage != PREFLIGHT:
             return replace(row_of(route, role, stage, count, tokens, seconds=0.0), batches=in_a_row)
         seconds = pace_of(self._paces, role, route.name)
-        if not seconds and route.backend.info.needs_network:  # a run that was imported does not tell times
+        if not seconds and route.backend.info.needs_network:  # an imported run has no times
             seconds = None
         if seconds is not None:
             limits = self.setup.config.values.calls  # of a minute

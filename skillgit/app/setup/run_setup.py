@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from skillgit.app.recorded.run_record import recorded_items, start_record, started
 from skillgit.app.setup import comparable_conditions
 from skillgit.app.setup.basis import Lender
-from skillgit.app.setup.comparable_conditions import CONFIG, Aspect, environment_change
+from skillgit.app.setup.comparable_conditions import CONFIG, environment_change
 from skillgit.app.setup.config.load import NAME_ONE, load_recorded, named_keys
 from skillgit.app.setup.config.resolved import ResolvedConfig, read_document, recorded_settings
 from skillgit.app.setup.models import ESTIMATED, find_routes
@@ -24,6 +24,7 @@ from skillgit.app.workspace.skill_choice import name_of
 from skillgit.app.workspace.skills_here import ADD, TASKS
 from skillgit.app.workspace.workspace import BRING, Workspace
 from skillgit.calls.client import Route
+from skillgit.domain.conditions import Aspect
 from skillgit.domain.evaluation import Split, item_set_digest
 from skillgit.domain.event import RunStarted
 from skillgit.domain.gate_decision import PINNED_TYPE, GateRule, NoRegression
@@ -80,7 +81,7 @@ class Setup:
     def config_digest(self) -> str:
         """Identify what the run does: configuration, optimizer's prompts, pinned items, and a gate policy's code.
 
-        The code of a strategy is recorded besides: one that breaks down is mended, and the run goes on with it.
+        The code of a strategy is recorded separately: a broken one can be repaired, and the run continues with it.
         """
         pins = [sorted(self.pins)] if self.pins else []
         files = self.config.values.optimizer.trainable
@@ -94,7 +95,7 @@ class Setup:
 
     @property
     def digest(self) -> str:
-        """Identify everything that decides an outcome besides item, skill and draw."""
+        """Identify everything that decides an outcome, apart from item, skill and draw."""
         return setup_digest(self.task, lambda role: self.routes[role].fingerprint)
 
     @property
@@ -205,7 +206,7 @@ def _pinned(gate: GateSettings, items: Mapping[str, str]) -> frozenset[str]:
     names = [line.partition("#")[0].strip() for line in lines]
     strangers = [item for item in names if item and item not in items]
     if strangers:
-        problem = f"gate.pinned names '{strangers[0]}', which is no selection item"
+        problem = f"gate.pinned names '{strangers[0]}', which is not a selection item"
         raise ConfigError(problem, hint="one id on a line, of items of the selection split")
     return frozenset(item for item in names if item)
 

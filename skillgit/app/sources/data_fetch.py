@@ -263,7 +263,7 @@ def _announcement(listing: PublishedFiles) -> str:
 
 @contextmanager
 def _new_folder(folder: Path) -> Iterator[Path]:
-    """Give a folder beside ``folder``, which takes its name when it is complete; else nothing of it is left."""
+    """Give a folder next to ``folder``, which takes its name when it is complete; else nothing of it is left."""
     part = folder.with_name(f".{folder.name}.part")
     shutil.rmtree(part, ignore_errors=True)
     try:

@@ -15,6 +15,7 @@ import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import cast
@@ -43,14 +44,14 @@ DROPPED, ACCEPTED = "dropped", "accepted"
 _LARGEST = 64 << 20  # bytes of a file that a task may have
 _OURS = ("id", "group", "status", "origin", "reviewed", "into")  # fields that a review does not edit
 _WITH_FILES = ("files", "images", "check", "checks")  # fields that name files
-_BINARY = 8000  # bytes in which git looks for NUL to tell that a file is no text
+_BINARY = 8000  # bytes in which git looks for NUL to see that a file is not text
 _PUBLIC = ("agent", "version", "date", "use", "tree", "signals")  # of an origin; the rest stays private
 _HINT = "skillgit tasks review --skill {} shows what there is"
 
 
 @contextmanager
 def drafts_lock(drafts: Path, kind: int = fcntl.LOCK_EX) -> Iterator[None]:
-    """Hold the lock of whoever writes drafts, which are in the folder ``drafts``; ``kind`` is that of ``flock``."""
+    """Hold the lock that protects drafts, which are in the folder ``drafts``; ``kind`` is that of ``flock``."""
     with locked(open_plain(drafts / "lock", os.O_RDWR | os.O_CREAT, mode=0o600), kind):
         yield
 
@@ -72,7 +73,7 @@ def inside(path: Path, root: Path) -> Path:
 
 
 def folder_of_drafts(private_dir: Path, skill: str) -> Path:
-    """Return the folder with the drafts of ``skill``; a UsageError if that is no name."""
+    """Return the folder with the drafts of ``skill``; a UsageError if that cannot be a name."""
     try:
         return private_dir / DRAFTS / file_name(skill)
     except UnsafeNameError as error:
@@ -81,12 +82,12 @@ def folder_of_drafts(private_dir: Path, skill: str) -> Path:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DraftFile:
-    name: str  # beside the file of tasks, once it is accepted
+    name: str  # next to the file of tasks, once it is accepted
     size: int  # in bytes
     path: Path  # where it is now
 
     def text(self, most: int = _LARGEST) -> str:
-        """Return its first ``most`` bytes as text; what is no UTF-8 is replaced."""
+        """Return its first ``most`` bytes as text; what is not UTF-8 is replaced."""
         return read_plain(self.path, most=_LARGEST)[:most].decode(errors="replace")
 
 
@@ -265,32 +266,29 @@ class DraftFolder:
 
     def edit(self, draft: PendingDraft, text: str) -> PendingDraft:
         """Return ``draft`` with the fields that ``text`` has as YAML or JSON; a DataError says what is wrong."""
-        rows = self._rows()
-        position = self._position(draft, rows)
-        row = rows[position] if position is not None else {"id": draft.id}
-        fields = renamed(fields_of(text), self._public(draft.id), f"{DRAFT_FILES}/{draft.id}")
+        fields = renamed(_fields_of(text), self._public(draft.id), f"{DRAFT_FILES}/{draft.id}")
+        row = next(filter(partial(self._is_unchanged, draft), self._rows()), {"id": draft.id})
         edited_row = {name: value for name, value in row.items() if name in _OURS} | fields
         if fault := self._fault(edited_row):
-            raise DataError(f"this is no task: {fault}", hint="the README of the environment tasks lists its fields")
+            raise DataError(f"this is not a task: {fault}", hint="the README of the environment tasks lists its fields")
         self._answer(draft, edited_row)
         return self._draft(edited_row)
 
     def _answer(self, draft: PendingDraft, row: Row) -> None:
         with self.alone():
             rows = self._rows()
-            position = self._position(draft, rows)
+            position = next((number for number, old in enumerate(rows) if self._is_unchanged(draft, old)), None)
             if position is None:
                 raise ConflictError(f"draft {draft.id} has changed meanwhile", hint=_HINT.format(self.skill))
             rows[position] = row
             self._write(rows)
             self.finish()
 
-    def _position(self, draft: PendingDraft, rows: Sequence[Row]) -> int | None:
-        same = (number for number, row in enumerate(rows) if row["id"] == draft.id and self._state(row) == draft.state)
-        return next(same, None)
+    def _is_unchanged(self, draft: PendingDraft, row: Row) -> bool:
+        return row["id"] == draft.id and self._state(row) == draft.state
 
     def finish(self) -> None:
-        """Carry out answers that are written down; whoever calls it holds the lock."""
+        """Carry out answers that are written down; the caller holds the lock."""
         rows = self._rows()
         for position, row in enumerate(rows):
             if row.get("status") == ACCEPTED:
@@ -354,10 +352,13 @@ class DraftFolder:
         paths = [] if fault else self._paths(row, f"{DRAFT_FILES}/{name}")
         public = {path: f"{self._public(name)}/{path.relative_to(self._own(name)).as_posix()}" for path in paths}
         files = tuple(DraftFile(name=public[path], size=path.stat().st_size, path=path) for path in paths)
-        task = renamed(self._reviewed(row), f"{DRAFT_FILES}/{name}", self._public(name))
+        origin = cast("Row", row["origin"]) if isinstance(row.get("origin"), dict) else {}
+        task: Row = {"id": row["id"], "group": row.get("group", ""), "status": REVIEWED, "reviewed": self._date}
+        task |= {field: value for field, value in row.items() if field not in _OURS}
+        task["origin"] = {field: origin[field] for field in _PUBLIC if field in origin}
+        task = renamed(task, f"{DRAFT_FILES}/{name}", self._public(name))
         context = {"context": task["context"]} if "context" in task else {}
         line = json.dumps(task, ensure_ascii=False)
-        state, origin = self._state(row), row.get("origin")
         suspects = [*self._suspects(task, line, files)]
         return PendingDraft(
             id=name,
@@ -370,19 +371,12 @@ class DraftFolder:
                 if name not in (*_OURS, "prompt") and (fault or name != "context")
             },
             files=files,
-            origin=dict(origin) if isinstance(origin, dict) else {},
+            origin=dict(origin),
             line=line,
             obstacles=tuple(filter(None, [fault, *(text for text, is_random in suspects if not is_random)])),
             warnings=() if fault else (*self._warnings(row), *(text for text, is_random in suspects if is_random)),
-            state=state,
+            state=self._state(row),
         )
-
-    def _reviewed(self, row: Row) -> Row:
-        origin = row.get("origin")
-        public = {name: origin[name] for name in _PUBLIC if name in origin} if isinstance(origin, dict) else {}
-        rest = {name: value for name, value in row.items() if name not in _OURS}
-        task: Row = {"id": row["id"], "group": row.get("group", ""), "status": REVIEWED, "reviewed": self._date}
-        return {**task, **rest, "origin": public}
 
     def _item(self, row: Row) -> Item:
         return self._reader.task(f"draft {row['id']}", row, self._folder / DRAFT_ROWS)
@@ -423,7 +417,7 @@ class DraftFolder:
             yield f"its line may hold a secret ({', '.join(kinds)})", False
 
     def _kinds(self, text: str) -> dict[int, dict[str, bool]]:
-        """Return by line, 0 for a file that is no text, what kinds of secrets it may hold, and which are guesses."""
+        """Return by line, 0 for a file that is not text, what kinds of secrets it may hold, and which are guesses."""
         is_plain = "\0" not in text[:_BINARY] and len(text) <= _LARGEST // 16
         redactor = self._redactor if is_plain else Redactor.now()
         rows: dict[int, dict[str, bool]] = {}
@@ -445,7 +439,7 @@ class DraftFolder:
 
 
 def _question(item: Item, row: Row) -> str:
-    """Return the folded words of what is asked, without the context where the row tells them apart."""
+    """Return the folded words of what is asked, without the context where the row has them apart."""
     return " ".join(words(str(row.get("prompt") or item.content["prompt"])))
 
 
@@ -470,17 +464,17 @@ def editable(draft: PendingDraft) -> str:
     return yaml.dump(fields, Dumper=_Dumper, allow_unicode=True, sort_keys=False, width=10_000)
 
 
-def fields_of(text: str) -> Row:
+def _fields_of(text: str) -> Row:
     try:
         fields = yaml.safe_load(text)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         problem = getattr(error, "problem", None) or str(error).splitlines()[0]
         mark = getattr(error, "problem_mark", None)
         raise DataError(
-            f"line {mark.line + 1 if mark else 1} is no YAML: {problem}", hint="check the quotes"
+            f"line {mark.line + 1 if mark else 1} is not valid YAML: {problem}", hint="check the quotes"
         ) from error
     if not isinstance(fields, dict) or not all(isinstance(name, str) for name in fields):
-        raise DataError("this is no mapping of fields to values", hint="begin with prompt:")
+        raise DataError("this is not a mapping of fields to values", hint="begin with prompt:")
     if strange := next((name for name in fields if name in _OURS), ""):
         raise DataError(f"'{strange}' cannot be edited", hint="leave it out")
     return cast("Row", fields)

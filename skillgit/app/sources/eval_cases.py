@@ -29,7 +29,7 @@ _HEAD = re.compile(r"---[ \t]*\n(?P<head>.*?)^---[ \t]*(?:\n|\Z)(?P<body>.*)", r
 CASE_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _TURNS: Final = {"max_turns": 10}  # what the program takes where a case says nothing; a case has to say something
 _BODY = {"regex": "pattern", "llm": "criteria", "baseline": "criteria"}
-"""Type of a grader to the field that stands below its frontmatter."""
+"""Type of a grader to the field that follows its frontmatter."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +92,7 @@ def _case(location: Path, name: str) -> EvalCase:
         graders += filter(None, map(_grader, sorted((location / _GRADERS).glob("*.md"))))
     prompt = execution.pop("prompt", "")
     if not isinstance(prompt, str) or not prompt.strip() or not graders:
-        raise DataError(f"{location} is no case: it has no {'graders' if prompt else 'prompt'}", hint="complete it")
+        raise DataError(f"{location} is not a case: it has no {'graders' if prompt else 'prompt'}", hint="complete it")
     top = {key: value for key, value in whole.items() if key not in {"schema_version", "execution", "graders", "name"}}
     settings = {**top, **execution}
     settings = {key: value for key, value in settings.items() if (key, value) not in _TURNS.items()}
@@ -152,7 +152,7 @@ def _values(text: str) -> Fields:
         raise ValueError("it has an alias or a tag")
     fields = json.loads(json.dumps(yaml.safe_load(text) or {}, allow_nan=False))
     if not isinstance(fields, dict) or unstorable_place(fields) is not None:
-        raise ValueError("it is no mapping of names to values")
+        raise ValueError("it is not a mapping of names to values")
     return fields
 
 

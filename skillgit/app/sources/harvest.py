@@ -198,7 +198,7 @@ class _Harvest:
     def _read(self) -> Iterator[AgentSession]:
         source, _, path = self._request.source.partition(":")
         if path:
-            yield from self._search.at(self._context.directory / path)
+            yield from self._search.at(self._context.directory / Path(path).expanduser())
             return
         for agent in (SessionAgent(source),) if source in set(SessionAgent) else SessionAgent:
             yield from self._search.sessions(agent, home_of(agent, self._context.environ))
@@ -207,7 +207,7 @@ class _Harvest:
         old_ids = {turn.id for turn in session.turns} & self._turns
         self._names.update(session.offers, session.bodies, *(turn.uses for turn in session.turns))
         self._turns |= {turn.id for turn in session.turns}
-        # The group tells this session from others, but not from its forks and resumptions.
+        # The group is the same for forks and resumptions of a session, and differs for other sessions.
         links = [self._digest(link) for link in session.links]
         group = next((self._groups[link] for link in links if link in self._groups), "")
         group = group or self._digest(next(iter(session.links), session.id))
@@ -295,7 +295,7 @@ class _Harvest:
         )
 
     def _prove(self, draft: HarvestedDraft, episode: Episode, texts: _Texts) -> None:
-        """Give ``draft`` the first of its commands as check that tells the files before from those in the end."""
+        """Give ``draft`` the first command as check that fails with the files before and passes with the last ones."""
         program = Path(__file__).with_name("harvest_check.py").read_bytes()
         folder, outputs = f"{DRAFT_FILES}/{draft.id}", {name: text.encode() for name, text in draft.final.items()}
         for command in draft.commands:

@@ -12,6 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import regex
+
 from skillgit.app.sources.eval_cases import CASE_NAME, EvalCase, Fields, fields_in, files_of, list_in, read_cases
 from skillgit.app.sources.tasks import DRAFT, SETUP, STAND_IN, ReadsTasks, Row, TaskFile, reader_of_tasks
 from skillgit.app.workspace.context import Context
@@ -57,12 +59,12 @@ class WrittenCases:
 
 
 def triggers_of(path: Path) -> Path:
-    """Return the file beside a file of tasks that holds requests with the skill that they should load."""
+    """Return the file next to a file of tasks that holds requests with the skill that they should load."""
     return path.with_name(f"{path.stem}-triggers{path.suffix}")
 
 
 def import_evals(context: Context, folder: Path, path: Path) -> ImportedEvals:
-    """Add the cases of a plug-in, or of its folder of evals, to a file of tasks and to that of triggers beside it."""
+    """Add the cases of a plug-in, or of its folder of evals, to a file of tasks and to that of triggers next to it."""
     file, reader = TaskFile(path=context.directory / path), reader_of_tasks(context)
     triggers = TaskFile(path=triggers_of(file.path))
     cases, skills = read_cases(context.directory / folder)
@@ -133,7 +135,7 @@ def rows_of(case: EvalCase, skills: Sequence[str] = ()) -> tuple[Row | None, Row
 
 
 def _trigger(grader: Fields, skills: Sequence[str]) -> str | None:
-    """Return the skill that a grader wants loaded, empty if none; None if it is no such grader, or unclear."""
+    """Return the skill that a grader wants loaded, empty if none; None for another grader, or an unclear one."""
     if grader.get("type") != "tool_used" or grader.get("tool") != "Skill" or grader.get("weight", 1) != 1:
         return None
     pattern = grader.get("input_match")
@@ -166,8 +168,6 @@ def _check(grader: Fields) -> Fields | None:
 
 
 def _portable(pattern: str) -> bool:
-    import regex  # noqa: PLC0415 - few commands need it
-
     try:
         regex.compile(pattern)
     except regex.error:
@@ -185,7 +185,7 @@ def _graded(checks: Sequence[Fields]) -> Row:
 
 
 def _tags(settings: Fields) -> Row:
-    """Return the fields of a row that stand in the tags of a case."""
+    """Return the fields of a row that are in the tags of a case."""
     pairs = [str(tag).partition(":") for tag in list_in(settings.get("tags"))]
     return {name: value for name, colon, value in pairs if colon and name in _TAGGED and value}
 
@@ -196,7 +196,7 @@ def _described(grader: Fields) -> str:
 
 
 def cases_of(context: Context, path: str) -> WrittenCases:
-    """Return the files of the cases that the tasks and the triggers in and beside ``path`` make."""
+    """Return the files of the cases that the tasks and the triggers in and next to ``path`` make."""
     file, reader = TaskFile(path=context.directory / path), reader_of_tasks(context)
     if not file.path.is_file() and not triggers_of(file.path).is_file():
         raise NotFoundError(f"there is no file {path}", hint="--evals tasks/NAME.jsonl")
@@ -218,13 +218,13 @@ def case_of(task: Row | None, trigger: Row | None, reader: ReadsTasks, path: Pat
     row = task or trigger or {}
     name = str(row.get("id", ""))
     if row.get("status") == DRAFT:
-        return None, "it is a draft that nobody has reviewed"
+        return None, "it is a draft that has not been reviewed"
     try:
         TreePath(name)
     except UnsafeNameError:
-        return None, "its id is no name of a folder"
+        return None, "its id cannot name a folder"
     if not CASE_NAME.fullmatch(name):
-        return None, "its id is no name of a folder"
+        return None, "its id cannot name a folder"
     item = reader.task(f"task {name}", task, path) if task else None
     content = item.content if item else {}
     prompt = str(content.get("prompt") or row.get("prompt", ""))
@@ -267,7 +267,7 @@ def _meaning(row: Row, reader: ReadsTasks, path: Path) -> object:
 
 
 def _expanded(checks: object) -> list[Fields]:
-    """Return checks with those of a judge as one for each criterion; of several beside other checks as they are."""
+    """Return checks with those of a judge as one for each criterion; of several next to other checks as they are."""
     rows: list[Fields] = []
     for check in map(fields_in, list_in(checks)):
         criteria = list_in(check.get("criteria"))

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from skillgit.app.workspace.request import Arg, Capped, Configured, Opt
+from skillgit.app.workspace.request import Arg, Capped, Configured, OfSkill, Opt
 
 MODEL, SESSIONS = "model", "sessions"
 
 
 @dataclass(frozen=True, kw_only=True)
-class DraftRequest(Configured, Capped):
+class DraftRequest(Configured, Capped, OfSkill):
     """SKILL is a skill folder, or the name of a skill of the repository; default: its only skill.
 
     SOURCE is model (default), for tasks that the optimizer's model writes; sessions, for your sessions with coding

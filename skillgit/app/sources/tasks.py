@@ -19,7 +19,7 @@ from skillgit.plugin.registry import load_environment
 @runtime_checkable
 class ReadsTasks(Protocol):
     def task(self, where: str, row: Mapping[str, object], path: Path) -> Item:
-        """Return the item that ``row`` of the file ``path`` stands for, be it a draft or not."""
+        """Return the item that ``row`` of the file ``path`` describes, a draft or not."""
         ...
 
 
@@ -49,7 +49,7 @@ class TaskFile:
 
     def __post_init__(self) -> None:
         if self.path.suffix != ".jsonl":
-            problem = f"{self.path} is no *.jsonl file"
+            problem = f"{self.path} is not a *.jsonl file"
             raise UsageError(problem, hint="tasks are added to files with one JSON object a line")
 
     def read(self, reader: ReadsTasks) -> list[TaskEntry]:
@@ -121,7 +121,7 @@ STAND_IN = "The case was graded by "  # how a rubric begins that says what no ch
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskDraft:
-    """A task that a model wrote and nobody has accepted."""
+    """A task that a model wrote and that has not been accepted."""
 
     id: str
     line: int
@@ -170,7 +170,7 @@ def review(context: Context, path: Path, accept: Sequence[str] = ()) -> Reviewed
 
 
 def _warning_of(row: Row) -> str:
-    """Return why a person should look at a draft that stands for an eval case; empty for any other."""
+    """Return why a person should look at a draft of an eval case; empty for any other."""
     graders, case = row.get("unmatched"), row.get("eval")
     if isinstance(graders, list) and graders:
         kinds = dict.fromkeys(str(grader.get("type")) if isinstance(grader, dict) else "?" for grader in graders)

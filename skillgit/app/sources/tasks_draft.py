@@ -124,7 +124,7 @@ def _plan_of_draft(
 
 
 async def _asked(calls: Calls, messages: list[Message]) -> list[dict[str, object]]:
-    """Ask for drafts; a reply that is no such JSON is sent back once with the reason."""
+    """Ask for drafts; a reply that is not such JSON is sent back once with the reason."""
     async with _closing(calls, _ROLE, "drafting needs"):
         for attempt in (1, 2):
             reply = await calls.call(_ROLE, "draft", messages, draw=("draft", attempt))

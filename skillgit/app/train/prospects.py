@@ -87,7 +87,7 @@ def _windows(setup: Setup, skill: Skill) -> Iterator[str]:
 
 
 def with_unpaid(plan: Plan, caps: Caps) -> Plan:
-    """Return ``plan``, which says which cap does not pay for the baseline, without which there is no step."""
+    """Return ``plan``, with the cap that does not pay for the baseline, without which there is no step."""
     baseline = [row for row in plan.stages if row.stage == "baseline"]
     tokens = sum(row.tokens_in + row.tokens_out for row in baseline)
     usd = sum(row.usd or 0.0 for row in baseline)

@@ -1,4 +1,4 @@
-"""How training is told: a run in progress is published while it goes on, and reported where a process ends.
+"""How training is reported: a run in progress is published while it goes on, and reported where a process ends.
 
 Nothing of the publication can slow down or fail the run. A finished run has an outcome that its history records. A
 process that ends before has one too, but that is only said: the run has no end yet and can go on.
@@ -71,7 +71,7 @@ UNFINISHED: dict[RunOutcome, ExitCode] = {
 class ReportRow:
     label: str  # ``first``, ``best`` or ``last``
     version: int
-    selection: float | None  # its score on the selection split under the gate's metric; None if nobody has measured it
+    selection: float | None  # its score on the selection split under the gate's metric; None if it was not measured
     test: float | None  # its score on the test split under the same metric; None if it was not measured
     loads: LoadCounts | None = None  # in how many selection rollouts an agent loaded it; None for other models
 
@@ -105,7 +105,7 @@ def exit_code(outcome: RunOutcome, *, strict: bool) -> ExitCode:
 
 
 def outcome_of(error: SkillgitError) -> RunOutcome | None:
-    """Return the outcome of a process that ``error`` ended; None if the error is no such end."""
+    """Return the outcome of a process that ``error`` ended; None for any other error."""
     match error:
         case BudgetError():
             return RunOutcome.BUDGET
@@ -157,13 +157,13 @@ def unfinished(
     making: tuple[Unfinished, ...],
     facts: Mapping[str, str],
 ) -> Trained | None:
-    """Return where ``error`` left a run that ``command`` continues; None for an error that is no end of a process."""
+    """Return where ``error`` left a run that ``command`` continues; None for an error that ends no process."""
     outcome = outcome_of(error)
     if outcome is None:
         return None
     cost = sum((entry.cost for entry in making), state.cost.whole if state is not None else Cost())
     # The seconds of an event are those on the clock. Of one that is not recorded yet only those of its calls are known,
-    # which went on side by side, so that they are no time that anybody waited.
+    # which went on side by side, so that they are not the time that a person waited.
     clock_seconds = state.cost.seconds if state is not None else 0.0
     return Trained(
         run=session.run,
@@ -231,9 +231,9 @@ def _next_commands(session: Session, state: RunState) -> tuple[str, ...]:
 
 EVERY_S: Final = 0.4  # between two publications: seldom enough to cost nothing, often enough to be seen within a second
 RECENT_S: Final = 60.0  # of spending that make its rate
-FAILED: Final = "failed"  # how a process ended whose error is no outcome of a run
+FAILED: Final = "failed"  # how a process ended whose error is not an outcome of a run
 _ROLLING: Final = frozenset({Stage.BASELINE, Stage.ROLLOUT, Stage.SCREEN, Stage.EVALUATE, Stage.TEST})
-"""Stages whose failing items are told; those of others are tried again and again, and say little of the skill."""
+"""Stages whose failing items are reported; those of others are tried again and again, and say little of the skill."""
 _REMARKS: Final = 5
 
 
@@ -260,7 +260,7 @@ class Publisher:
         self._at_first = Cost()
 
     def attach(self, session: Session) -> None:
-        """Say which session is published, so that what is left of it can be told."""
+        """Say which session is published, so that what is left of it can be forecast."""
         self._session, self._forecast = session, Forecast(Workload.of(session))
         self._at_first, session.calls.traffic.remark = session.calls.spent(), self.remark
         self.budget = partial(analyst_budget, session)
@@ -284,7 +284,7 @@ class Publisher:
         self._watcher.progress(progress)
         if self._now is None or self._now.step != progress.step:
             self._stages = {}
-        # before a step has a stage, its place is told with the stage of the step before
+        # before a step has a stage, its place comes with the stage of the step before
         if progress.total or progress.done or (self._now is not None and progress.stage is not self._now.stage):
             count = StageCount(stage=progress.stage.value, done=progress.done, total=progress.total)
             self._stages[progress.stage] = count

@@ -160,7 +160,7 @@ _FEW = 5
 
 
 def _refuse_starter(context: Context, folder: Path) -> None:
-    """Refuse to invent a skill where there are some that nobody has committed."""
+    """Refuse to invent a skill where there are some that are not committed."""
     try:
         if work_tree.skills_on_trunk(Repo.discover(folder)):
             return
@@ -366,9 +366,9 @@ def check_same_work(repo: Repo, name: str, records: list[Recorded], setup: Setup
         "environment": bool(change := environment_change(repo, records[0], setup)),
     }
     different = [aspect for aspect, differs in differences.items() if differs]
-    fork = f"skillgit train --run {name} goes on as it began; --from {name}/v0 --run NAME begins anew with yours"
+    fork = f"skillgit train --run {name} goes on as it began; --from {name}/v0 --run NAME begins a new run with yours"
     if different == ["environment"]:
-        raise ConfigError(change, hint=f"undo that to go on; --from {name}/v0 --run NAME begins anew with it")
+        raise ConfigError(change, hint=f"undo that to go on; --from {name}/v0 --run NAME begins a new run with it")
     if different:
         changes = _changed_keys(repo, records[0], setup) if differences["configuration"] else {}
         if different == ["configuration"] and changes.keys() == {"train.num_epochs"}:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
 from functools import partial
+from typing import cast
 
 from skillgit.app.history.status import Unfinished, in_the_making, lacking_calls
 from skillgit.app.interventions.fork import tried_before
@@ -82,7 +83,10 @@ def train(context: Context, request: TrainRequest, watcher: Watcher) -> Trained:
     request = of_skill(context, request)
     setup = _set_up(context, request)
     caps = caps_of(setup, request)
-    name = check_run_name(request.run) if request.run else _new_name(context, setup)
+    if request.run:
+        name = check_run_name(request.run)
+    else:
+        name = new_run_name(setup.task.environment.info.name, context.clock().date(), context.entropy(4))
     with open_workspace(context) as workspace, RunLock(workspace.repo, name, context.clock):
         if name not in run_names(workspace.repo.tips()):
             _check_budget(setup, caps, request.cap)
@@ -121,7 +125,11 @@ def of_skill(context: Context, request: TrainRequest) -> SkillTraining:
         config = request.config
         is_begun = request.run in run_names(workspace.repo.tips())
         if config is None:
-            if is_begun or _run_at(workspace, request.start) or not _is_clear(workspace, request):
+            if is_begun or _run_at(workspace, request.start):
+                return request
+            # what to train is clear where a skill is named, or is the only one and has tasks
+            path = workspace.skill or skill_at_start(workspace, request.start, TASKS_ENVIRONMENT)
+            if not workspace.skill and not (path and own_tasks(workspace.repo.workdir, name_of(path))):
                 return request
             config = usual(context.directory)
 
@@ -132,12 +140,6 @@ def of_skill(context: Context, request: TrainRequest) -> SkillTraining:
         settings = settings or load_config(context, config, request.overrides)
         overrides = with_own_tasks(context, workspace, settings, request.overrides, skill)
         return replace(request, config=config, overrides=overrides)
-
-
-def _is_clear(workspace: Workspace, request: TrainRequest) -> bool:
-    """Say whether it is clear what to train where no configuration is named: a skill that is, or the one with tasks."""
-    skill = workspace.skill or skill_at_start(workspace, request.start, TASKS_ENVIRONMENT)
-    return bool(workspace.skill or (skill and own_tasks(workspace.repo.workdir, name_of(skill))))
 
 
 def _run_at(workspace: Workspace, start: str | None) -> str:
@@ -188,10 +190,6 @@ def _is_fresh(workspace: Workspace, name: str, request: TrainRequest) -> bool:
             hint="leave out --fresh, or begin another run: --run NAME",
         )
     return was_fresh
-
-
-def _new_name(context: Context, setup: Setup) -> str:
-    return new_run_name(setup.task.environment.info.name, context.clock().date(), context.entropy(4))
 
 
 def caps_of(setup: Setup, request: TrainRequest) -> Caps:
@@ -249,7 +247,12 @@ def _plan_of_begun(workspace: Workspace, setup: Setup, request: SkillTraining, c
         goes_on=_place(setup, state),
     )
     if state.outcome is not None and state.known_evaluation(state.version) is not None:
-        return plan_maker.plan("train", facts, caps=caps, notes=(_finished_note(setup, run, state),))
+        note = (
+            f"run {run} has finished, {state.outcome.value}, and the command asks nothing; another run begins with"
+            f" skillgit train {setup.config.name} --run NAME: --from {run}/best goes on from the best version, and"
+            " --fresh asks models again what they have answered"
+        )
+        return plan_maker.plan("train", facts, caps=caps, notes=(note,))
     commits = {version_of(record.event): record.commit for record in records}
     plan_rest(plan_maker, skill_at(repo, commits[state.version], state.start.skill), state)
     making = in_the_making(plan_maker.session.calls.ledger, run, queries.progress(workspace.index, run))
@@ -263,15 +266,6 @@ def _place(setup: Setup, state: RunState) -> str:
         return ""
     steps = steps_of(setup.config.values.method, setup.task)
     return f"at step {state.step + 1} of {steps}" if state.step < steps else f"after its last step, {steps} of {steps}"
-
-
-def _finished_note(setup: Setup, run: str, state: RunState) -> str:
-    outcome = state.outcome.value if state.outcome is not None else ""
-    return (
-        f"run {run} has finished, {outcome}, and the command asks nothing; another run begins with"
-        f" skillgit train {setup.config.name} --run NAME: --from {run}/best goes on from the best version, and --fresh"
-        " asks models again what they have answered"
-    )
 
 
 def _kept_text(workspace: Workspace, setup: Setup, request: SkillTraining, first: Recorded) -> str:
@@ -320,7 +314,7 @@ def _notes(setup: Setup, caps: Caps) -> tuple[str, ...]:
 
 
 def _refuse_losses(repo: Repo, run: str, records: Sequence[Recorded], config: str) -> None:
-    """Refuse to go on with a run whose evidence git has lost: what follows would rest on what nobody can check."""
+    """Refuse to go on with a run whose evidence git has lost: what follows would rest on what cannot be checked."""
     losses = lost_evidence(repo, run, records)
     if losses:
         addresses = ", ".join(str(event_address(record.event)) for record in losses[:_NAMED])
@@ -411,17 +405,17 @@ class Training:
             self._skills[version] = skill_at(self._workspace.repo, commit, self.session.skill_path)
         return self._skills[version]
 
+    def _opening(self) -> Iterator[str]:
+        """Yield what is said before the first call."""
+        yield from (*training_lines(self.facts), *warnings_of(self._setup), *self._doubts())
+        yield from judge_notes(self.session.calls.ledger, self._setup, judge_command(f"{self.session.run}/v0"))
+        if not self._begun:
+            yield from obstacles(self._setup, self._start.skill)
+            yield before_baseline(len(self.session.task.items[Split.SELECTION]), self.session.rule)
+
     async def to_the_end(self) -> Trained:
-        is_begun = self._begun
-        for sentence in (*training_lines(self.facts), *warnings_of(self._setup)):
+        for sentence in self._opening():
             self._watcher.remark(sentence)
-        judge = judge_notes(self.session.calls.ledger, self._setup, judge_command(f"{self.session.run}/v0"))
-        for sentence in (*self._doubts(), *judge):
-            self._watcher.remark(sentence)
-        if not is_begun:
-            for sentence in obstacles(self._setup, self._start.skill):
-                self._watcher.remark(sentence)
-            self._watcher.remark(before_baseline(len(self.session.task.items[Split.SELECTION]), self.session.rule))
         trainer = Trainer(session=self.session, start=self._start, history=self, prepare=self._prepare)
         state = fold(record.event for record in self._recorded) if self._recorded else None
         writing: asyncio.Task[None] | None = None
@@ -440,20 +434,20 @@ class Training:
         finally:
             await trainer.close()
             if writing is not None:
-                await asyncio.wait({writing})  # what has been computed is written, whatever happened to what follows it
+                await asyncio.wait({writing})  # what has been computed is written, also if what follows it failed
                 if not writing.cancelled():
                     writing.exception()  # or asyncio reports it once more, as a traceback: that of Ctrl-C, for example
             await self.session.aclose()
         if writing is not None:
             await writing
-        ends = [record.event for record in self._recorded if isinstance(record.event, RunFinished)]
+        ends = [record for record in self._recorded if isinstance(record.event, RunFinished)]
         if state is None or not ends:
             raise AssertionError("the loop ends with run-finished")
-        end = next(record for record in self._recorded[::-1] if isinstance(record.event, RunFinished))
-        evidence = read_evidence(self._workspace.repo, end.evidence, test_files(state)) or {}
-        report = finished(self.session, state, ends[-1], evidence, facts=self.facts, is_resumed=bool(is_begun))
+        evidence = read_evidence(self._workspace.repo, ends[-1].evidence, test_files(state)) or {}
+        end = cast("RunFinished", ends[-1].event)
+        report = finished(self.session, state, end, evidence, facts=self.facts, is_resumed=bool(self._begun))
         report = replace(report, shortcut=self._beside_shortcut(report))
-        if any(isinstance(record.event, RunFinished) for record in self._recorded[:is_begun]):
+        if any(isinstance(record.event, RunFinished) for record in self._recorded[: self._begun]):
             repair_run(self._workspace.repo, self.session.run)  # a process that died as refs moved may have left some
             return replace(report, sentence=f"The run had finished before. {report.sentence}")
         return report
@@ -498,7 +492,7 @@ class Training:
             self._watcher.remark(note)
 
     async def _write(self, transition: Transition, before: RunState | None, after: RunState) -> None:
-        """Write a transition and tell of it; its evidence, the bulk of it, in a thread, while the next one is made."""
+        """Write a transition and report it; its evidence, the bulk of it, in a thread, while the next one is made."""
         await asyncio.to_thread(self._writer.store_evidence, transition.evidence)
         record = self._writer.append(
             transition.event,
@@ -536,11 +530,11 @@ class Training:
         except SkillgitError as error:
             if isinstance(error, BudgetError):
                 command = continuing(request, name, open_cap=error.cap)
-                error.hint = f"{command} with a larger cap goes on where it stands"
+                error.hint = f"{command} with a larger cap continues it"
             if isinstance(error, NotLoadedError):
                 command = continuing(replace(request, overrides=(*request.overrides, _UNLOADED)), name)
                 error.hint = f"{error.hint}; {command} goes on"
-            error.hint = error.hint or f"{command} goes on where it stands"
+            error.hint = error.hint or f"{command} continues it"
             error.result = self._unfinished(error, command)
             raise
 

@@ -17,7 +17,7 @@ from skillgit.app.history.browse import EventPage, EventStretch, Overview
 from skillgit.app.history.filter_language import TOKENS, narrowed
 from skillgit.domain.address import version_label
 from skillgit.errors import SkillgitError, UsageError
-from skillgit.index.event_pages import Narrowing
+from skillgit.index.log_filter import Selection
 from skillgit.index.rows import LogRow
 from skillgit.tui.keymap import bindings
 from skillgit.tui.screens.panes import RunPanes
@@ -53,7 +53,7 @@ class HistoryScreen(RunPanes):
         self._run, self._start = run, start
         self._marked: LogRow | None = None
         self._rejected = self._slow = True
-        self._narrowing = Narrowing(run=run)
+        self._narrowing = Selection(run=run)
         self._waiting: Timer | None = None
         self._shown = False
 
@@ -78,7 +78,7 @@ class HistoryScreen(RunPanes):
         if self._start is not None:
             start, self._start = self._start, None
             self._show_overview(start.overview)
-            self._narrowing = Narrowing(run=self._run)
+            self._narrowing = Selection(run=self._run)
             if start.page is not None:
                 self._show_page(start.page)
                 self._show_scores(start.scores)
@@ -148,7 +148,7 @@ class HistoryScreen(RunPanes):
 
     def _read_list(self, *, keep: bool = True) -> None:
         row = self.current if keep and self.events.cursor else None
-        base = Narrowing(run=self._run, with_rejected=self._rejected, slow=self._slow)
+        base = Selection(run=self._run, with_rejected=self._rejected, slow=self._slow)
         bar = self.query_one(FilterBar)
         try:
             self._narrowing = narrowed(base, "" if self._filters_runs else bar.text, app_of(self).now)
@@ -174,7 +174,7 @@ class HistoryScreen(RunPanes):
         request = (self._narrowing, offset, PAGE, self.events.count)
         app_of(self).read(browse.stretch, *request, then=then, on_error=self.events.fail)
 
-    def _add_stretch(self, narrowing: Narrowing, stretch: EventStretch) -> None:
+    def _add_stretch(self, narrowing: Selection, stretch: EventStretch) -> None:
         if narrowing == self._narrowing:
             self.events.add(stretch)
 

@@ -13,7 +13,9 @@ from skillgit.app.history.item import (
     item_trajectory,
     item_words,
 )
-from skillgit.app.history.items import ItemLine, ItemOrder, ItemsRequest, ItemTable, items
+from skillgit.app.history.items import ItemTable, items
+from skillgit.app.history.requests import ItemOrder, ItemsRequest
+from skillgit.app.recorded.outcomes import ItemLine
 from skillgit.errors import NotFoundError
 from skillgit.view.item import asked, who_solves
 from skillgit.web.rendering import Answer, Page, Visit, download, page

@@ -22,7 +22,7 @@ from skillgit.domain.address import version_label
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.skill_rules import rules
 from skillgit.errors import UsageError
-from skillgit.index.event_pages import Narrowing
+from skillgit.index.log_filter import Selection
 from skillgit.index.rows import RunRow
 from skillgit.index.spending import SpentStretch
 from skillgit.report import page as report_page
@@ -169,9 +169,9 @@ def events_page(visit: Visit) -> Answer:
     run, now = find_row(visit.context, visit.parameters["run"]), visit.context.clock()
     kind = visit.value("kind")
     text = " ".join(filter(None, (visit.value("q"), f"event:{kind}" if kind else "")))
-    narrowing = narrowed(Narrowing(run=run.name), text, now)
+    narrowing = narrowed(Selection(run=run.name), text, now)
     if narrowing.run != run.name:
-        narrowing = narrowed(Narrowing(run=run.name), "", now)
+        narrowing = narrowed(Selection(run=run.name), "", now)
     listing = browse.page(visit.context, narrowing, visit.number("from"), EVENTS)
     graph = log.draw(listing.rows, beside(visit.context, listing.rows), Screen(), _GRAPH)
     return Page(

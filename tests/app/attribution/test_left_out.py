@@ -10,7 +10,7 @@ from sample_run import RUN, clock_from, transitions
 from skillgit.app.attribution.why import why
 from skillgit.app.deliver.report import report
 from skillgit.app.history.show import event_detail, show
-from skillgit.app.recorded.step_evidence import edits_left_out
+from skillgit.app.recorded.step_evidence import StepEvidence
 from skillgit.domain.edit import QUARANTINED, Edit, EditReport, EditStatus, Op, Patch, left_out
 from skillgit.engine.evidence_files import patch_file
 from skillgit.report.page import page
@@ -85,5 +85,5 @@ def test_all_of_them_are_told_in_their_order(history):
 def test_evidence_says_what_the_engine_knew(repo):
     told = reports(*SKIPPED, reason="so")
     tree = write_evidence(repo, patch_file(Patch(), told))
-    assert edits_left_out(repo, tree) == left_out(told)
-    assert edits_left_out(repo, "") == edits_left_out(repo, "0" * 40) == ()
+    assert StepEvidence(repo, tree).left_out() == left_out(told)
+    assert StepEvidence(repo, "").left_out() == StepEvidence(repo, "0" * 40).left_out() == ()

@@ -11,7 +11,8 @@ from trained_runs import RUN as SMALL
 from trained_runs import Quiet, small_run, user
 
 from skillgit.app.history.bisect import BisectRequest, bisect
-from skillgit.app.history.items import ItemsRequest, items
+from skillgit.app.history.items import items
+from skillgit.app.history.requests import ItemsRequest
 from skillgit.errors import NotFoundError, UsageError
 
 if TYPE_CHECKING:

@@ -12,12 +12,12 @@ from skillgit.app.history.show import event_detail
 from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.workspace import git_settings
 from skillgit.domain.score import Score
-from skillgit.index.event_pages import Narrowing, NumberComparison
+from skillgit.index.log_filter import NumberComparison, Selection
 
 if TYPE_CHECKING:
     from skillgit.store.repo import Repo
 
-ALL = Narrowing(run=RUN)
+ALL = Selection(run=RUN)
 
 
 @pytest.fixture
@@ -39,12 +39,12 @@ def test_an_event_is_found_on_its_page(context):
         found = browse.page(context, ALL, 0, 4, row.commit)
         assert (found.position, found.offset) == (place, place // 4 * 4)
         assert found.rows[place - found.offset] == row
-        assert browse.page(context, Narrowing(), 0, 4, row.commit).position == place, "all runs, of which there is one"
+        assert browse.page(context, Selection(), 0, 4, row.commit).position == place, "all runs, of which there is one"
 
 
 def test_an_event_that_is_filtered_away_is_not_found(context):
     rejected = next(row for row in log(context).rows if row.kind == "rejected")
-    found = browse.page(context, Narrowing(run=RUN, with_rejected=False), 0, 50, rejected.commit)
+    found = browse.page(context, Selection(run=RUN, with_rejected=False), 0, 50, rejected.commit)
     assert found.position is None
     assert rejected not in found.rows
     assert found.total == found.everything - 2
@@ -53,9 +53,9 @@ def test_an_event_that_is_filtered_away_is_not_found(context):
 @pytest.mark.parametrize(
     ("narrowing", "labels"),
     [
-        (Narrowing(run=RUN, comparisons=(NumberComparison(number="score", sign=">", value=0.65),)), [8, 7, 7, 8]),
-        (Narrowing(run=RUN, comparisons=(NumberComparison(number="step", sign="=", value=2),)), [5]),
-        (Narrowing(run=RUN, kinds=frozenset({"skipped"})), [None]),
+        (Selection(run=RUN, comparisons=(NumberComparison(number="score", sign=">", value=0.65),)), [8, 7, 7, 8]),
+        (Selection(run=RUN, comparisons=(NumberComparison(number="step", sign="=", value=2),)), [5]),
+        (Selection(run=RUN, kinds=frozenset({"skipped"})), [None]),
     ],
 )
 def test_numbers_and_kinds_narrow(context, narrowing, labels):
@@ -65,17 +65,17 @@ def test_numbers_and_kinds_narrow(context, narrowing, labels):
 
 
 def test_slow_updates_can_be_left_out(context):
-    rows = browse.page(context, Narrowing(run=RUN, slow=False), 0, 50).rows
+    rows = browse.page(context, Selection(run=RUN, slow=False), 0, 50).rows
     assert rows
     assert not {row.kind for row in rows} & {"slow-proposed", "slow-merged"}
 
 
 def test_edits_narrow(context):
-    with_edits = browse.page(context, Narrowing(run=RUN, operation="append"), 0, 50).rows
+    with_edits = browse.page(context, Selection(run=RUN, operation="append"), 0, 50).rows
     for row in with_edits:
         edits = event_detail(context, row.commit).shown.event.edits
         assert "append" in {edit.op.value for edit in edits}
-    assert browse.page(context, Narrowing(run=RUN, operation="none"), 0, 50).total == 0
+    assert browse.page(context, Selection(run=RUN, operation="none"), 0, 50).total == 0
 
 
 def test_the_score_line_is_in_order(context):
@@ -94,7 +94,7 @@ def test_the_overview_names_runs_and_the_default_one(context, repo):
 def test_no_runs_are_no_error(repo, clock):
     context = Context(directory=repo.workdir, environ={}, clock=clock, entropy=bytes)
     assert browse.overview(context).runs == ()
-    assert browse.page(context, Narrowing(), 0, 10).total == 0
+    assert browse.page(context, Selection(), 0, 10).total == 0
 
 
 def test_an_event_in_full_has_difference_edits_and_evidence(context):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from program import attempt, new_repository, skillgit
 from trained_runs import ONE_CANDIDATE, small_run
 
-from skillgit.app.recorded.score_summary import check_changes
+from skillgit.app.recorded.outcomes import check_changes
 
 SCORES = st.dictionaries(
     st.sampled_from("abc"), st.dictionaries(st.sampled_from("123456"), st.sampled_from([0.0, 0.5, 1.0]), min_size=1)
@@ -70,7 +70,7 @@ def test_each_check_has_a_line_under_every_version(repository):
     assert head.split()[:3] == ["check", "items", "v0"]
     assert [line.split()[0] for line in lines] == ["author", "regex", "short"]
     refused = skillgit("items", "--checks", "--solved", cwd=repository, code=2)
-    assert "--solved goes without --checks" in refused.err
+    assert "--solved cannot be combined with --checks" in refused.err
 
 
 def test_show_and_diff_tell_what_became_of_each_check(repository):

@@ -5,7 +5,8 @@ from sample_run import RUN, write_run
 
 from skillgit.app.history.cost import cost
 from skillgit.app.history.curves import Axis, curves
-from skillgit.app.history.log import LogRequest, log
+from skillgit.app.history.log import log
+from skillgit.app.history.requests import LogRequest
 from skillgit.domain.cost import Grouping
 from skillgit.errors import RevisionNotFoundError
 

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from skillgit.app.history.filter_language import narrowed
 from skillgit.errors import UsageError
-from skillgit.index.event_pages import Narrowing, NumberComparison
+from skillgit.index.log_filter import NumberComparison, Selection
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
-BASE = Narrowing(run="demo")
+BASE = Selection(run="demo")
 
 
 def test_an_empty_filter_narrows_nothing():
@@ -36,12 +36,12 @@ def test_numbers_are_compared():
 
 def test_a_kind_of_event_may_be_begun_only():
     assert narrowed(BASE, "event:rej,skipped", NOW).kinds == {"rejected", "skipped"}
-    assert narrowed(Narrowing(run="demo", with_rejected=False), "event:rejected", NOW).with_rejected
+    assert narrowed(Selection(run="demo", with_rejected=False), "event:rejected", NOW).with_rejected
 
 
 def test_items_edits_and_runs_are_named():
     found = narrowed(BASE, "item:q17 edit:del run:other", NOW)
-    assert (found.item, found.operation, found.run) == ("q17", "delete", "other")
+    assert (found.items, found.operation, found.run) == (("q17",), "delete", "other")
     assert narrowed(BASE, "run:all", NOW).run == ""
 
 
@@ -62,4 +62,4 @@ def test_what_cannot_be_understood_is_said(text):
 @given(st.text(max_size=60))
 def test_whatever_is_being_typed_breaks_nothing(text):
     with suppress(UsageError):
-        assert isinstance(narrowed(BASE, text, NOW), Narrowing)
+        assert isinstance(narrowed(BASE, text, NOW), Selection)

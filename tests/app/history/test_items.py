@@ -10,7 +10,8 @@ from program import git
 from sample_run import RUN, as_json, clock_from, transitions
 
 from skillgit.app.history.item import item_story, item_trajectory
-from skillgit.app.history.items import ItemOrder, ItemsRequest, items
+from skillgit.app.history.items import items
+from skillgit.app.history.requests import ItemOrder, ItemsRequest
 from skillgit.domain.event import RunFinished
 from skillgit.errors import NotFoundError, RevisionNotFoundError
 from skillgit.store import notes

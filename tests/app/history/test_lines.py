@@ -13,7 +13,8 @@ from skillgit.app.attribution.rule_lineage import RuleHistory
 from skillgit.app.history.bisect import Bisected, BisectRequest, bisect
 from skillgit.app.history.diff.rules import rule_diff
 from skillgit.app.history.diff.text import diff
-from skillgit.app.history.log import LogRequest, changes, log
+from skillgit.app.history.log import changes, log
+from skillgit.app.history.requests import LogRequest
 from skillgit.app.history.show import show
 from skillgit.app.workspace.workspace import open_workspace
 from skillgit.domain.event import Accepted, Rejected

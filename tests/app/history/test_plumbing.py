@@ -78,7 +78,7 @@ def test_events_of_a_range_and_of_all_runs(context, repo, records):
     write_run(repo, "other", events=2)
     runs = [one["run"] for one in events(context, all_runs=True)]
     assert runs == [RUN] * len(records) + ["other"] * 2
-    with pytest.raises(UsageError, match="--all goes without"):
+    with pytest.raises(UsageError, match="--all cannot be combined with"):
         list(events(context, ["v1"], all_runs=True))
 
 

@@ -7,7 +7,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sample_run import RUN, write_run
 
-from skillgit.app.history.log import LogRequest, in_order, log
+from skillgit.app.history.log import in_order, log
+from skillgit.app.history.requests import LogRequest
 from skillgit.app.interventions.fork import fork
 from skillgit.index.rows import LogRow
 from skillgit.store import refs

@@ -5,7 +5,8 @@ import json
 import pytest
 from program import git, refs, skillgit
 
-from skillgit.app.history.log import LogRequest, log
+from skillgit.app.history.log import log
+from skillgit.app.history.requests import LogRequest
 from skillgit.app.interventions.merge import merge
 from skillgit.app.interventions.requests import MergeRequest
 from skillgit.app.setup.plan import Bound

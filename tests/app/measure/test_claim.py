@@ -294,7 +294,7 @@ def test_an_envelope_with_two_values_for_one_name_is_refused(desk, tmp_path):
     text = (desk / "claim.json").read_text()
     for twice in ('"payload": "e30=", ', '"payloadType": "x", ', '"signatures": [], '):
         (tmp_path / "twice.json").write_text("{" + twice + text.lstrip()[1:])
-        with pytest.raises(UsageError, match="no DSSE envelope"):
+        with pytest.raises(UsageError, match="not a DSSE envelope"):
             checked(desk, tmp_path / "twice.json")
 
 
@@ -406,7 +406,7 @@ def test_replies_that_score_otherwise_contradict(desk, monkeypatch):
 )  # fmt: skip
 def test_what_is_no_envelope_is_refused_in_a_sentence(desk, tmp_path, content):
     (tmp_path / "claim").write_bytes(content)
-    with pytest.raises(UsageError, match="no DSSE envelope"):
+    with pytest.raises(UsageError, match="not a DSSE envelope"):
         checked(desk, tmp_path / "claim")
 
 

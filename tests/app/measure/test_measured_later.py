@@ -10,7 +10,8 @@ import pytest
 from program import git
 from trained_runs import RUN, Quiet, small_run, user
 
-from skillgit.app.history.diff.items import items, stat
+from skillgit.app.history.diff.items import items
+from skillgit.app.history.diff.stat import stat
 from skillgit.app.history.item import item_story
 from skillgit.app.measure.eval import evaluate
 from skillgit.app.measure.requests import EvalRequest

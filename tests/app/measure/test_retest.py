@@ -9,8 +9,9 @@ import pytest
 from program import git, refs
 from trained_runs import RUN, Quiet, small_run, user
 
-from skillgit.app.history.items import ItemsRequest, items
+from skillgit.app.history.items import items
 from skillgit.app.history.matrix import matrix
+from skillgit.app.history.requests import ItemsRequest
 from skillgit.app.history.show import show
 from skillgit.app.measure.requests import EvalRequest
 from skillgit.app.measure.retest import model_overrides, retest

@@ -15,11 +15,14 @@ from program import QUICK, new_repository, skillgit
 from soaking import sampled
 from trained_runs import user
 
-from skillgit.app.history.diff.items import items, stat
-from skillgit.app.history.log import LogRequest, log
+from skillgit.app.history.diff.items import items
+from skillgit.app.history.diff.stat import stat
+from skillgit.app.history.log import log
+from skillgit.app.history.requests import LogRequest
 from skillgit.app.history.show import show
-from skillgit.app.setup.comparable_conditions import Aspect, Conditions, differences, matter
+from skillgit.app.setup.comparable_conditions import Conditions, differences
 from skillgit.app.setup.config.resolved import measuring_settings
+from skillgit.domain.conditions import Aspect, matter
 from skillgit.domain.served_model import ServedModel
 
 if TYPE_CHECKING:

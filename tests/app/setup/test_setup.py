@@ -159,7 +159,7 @@ def test_a_run_does_not_go_on_with_an_edited_scorer_and_says_why(repository):
     refused = train(repository, "one", code=2)
     assert refused.err.splitlines() == [
         "skillgit: the source of environment sums has changed since run one began",
-        "hint: undo that to go on; --from one/v0 --run NAME begins anew with it",
+        "hint: undo that to go on; --from one/v0 --run NAME begins a new run with it",
     ]
 
 

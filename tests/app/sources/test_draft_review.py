@@ -134,8 +134,8 @@ def test_an_edit_takes_the_secret_out_and_the_draft_is_accepted(context):
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("prompt: [", "is no YAML"),
-        ("- a", "no mapping of fields to values"),
+        ("prompt: [", "is not valid YAML"),
+        ("- a", "not a mapping of fields to values"),
         ("prompt: why?", "does not say what a right result is"),
         ("prompt: why?\nanswer: x\ngroup: mine", "'group' cannot be edited"),
         ("prompt: why?\nanswer: x\nfiles: [drafts.jsonl]", "not among its own files"),

@@ -109,7 +109,7 @@ CANNOT = [
     ({"check": {"type": "judge", "rubric": "x", "pass": 0.5}}, "no words for pass"),
     ({"check": {"type": "judge", "against": "x", "rubric": "y"}}, "no words for against"),
     ({"rubric": "x", "status": "draft"}, "it is a draft"),
-    ({"rubric": "x", "id": "con"}, "no name of a folder"),
+    ({"rubric": "x", "id": "con"}, "cannot name a folder"),
     ({"rubric": "x", "files": ["a.txt"]}, "no words for files"),
 ]
 
@@ -219,8 +219,8 @@ BROKEN = [
     ("case.yaml", "[" * 50_000, "too deep"),
     ("case.yaml", "a: " + "x" * 70_000, "too long"),
     ("case.yaml", 'schema_version: "2.0"', "schema_version"),
-    ("case.yaml", "- a", "no mapping"),
-    ("case.yaml", 'a: "\\ud800"', "no mapping"),
+    ("case.yaml", "- a", "not a mapping"),
+    ("case.yaml", 'a: "\\ud800"', "not a mapping"),
     ("prompt.md", "x", "it has no graders"),
     ("prompt.md", "x" * (1 << 20) + "y", "cannot be read"),
 ]

@@ -14,7 +14,7 @@ from skillgit.app.train.requests import TrainRequest
 from skillgit.app.train.train import of_skill, plan_train
 from skillgit.errors import NotFoundError, SkillError, UsageError
 from skillgit.index import event_pages
-from skillgit.index.event_pages import Narrowing
+from skillgit.index.log_filter import Selection
 from skillgit.index.refresh import open_index
 from skillgit.store.work_tree import add_skill
 
@@ -98,7 +98,7 @@ def test_the_filter_of_screens_and_pages_finds_the_events_of_a_skill(home, repo,
     for name, path in PLACES.items():
         write_run(repo, f"run-{name}", path)
     with open_index(repo) as index:
-        narrowing = narrowed(Narrowing(), f"skill:{word}", home.clock())
+        narrowing = narrowed(Selection(), f"skill:{word}", home.clock())
         rows = event_pages.rows(index, narrowing, 0, 99)
         assert {row.run for row in rows} == {"run-town"}
         assert event_pages.count(index, narrowing) == len(rows)

@@ -10,9 +10,10 @@ from sample_run import ITEMS, RUN
 from skillgit.app.history.bisect import BisectRequest, bisect
 from skillgit.app.history.diff.items import items as item_diff
 from skillgit.app.history.item import item_story, item_trajectory
-from skillgit.app.history.items import ItemsRequest, items
-from skillgit.app.history.log import LogRequest as Events
+from skillgit.app.history.items import items
 from skillgit.app.history.log import log
+from skillgit.app.history.requests import ItemsRequest
+from skillgit.app.history.requests import LogRequest as Events
 from skillgit.app.upkeep.maintenance import GcRequest, gc
 from skillgit.app.workspace.workspace import BRING, Absence
 from skillgit.errors import NotFoundError

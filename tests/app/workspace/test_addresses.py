@@ -16,7 +16,7 @@ from trained_runs import user
 from skillgit.app.attribution.provenance import blame
 from skillgit.app.history.completion import revisions
 from skillgit.app.history.diff.rules import rule_diff
-from skillgit.app.recorded.item_history import load
+from skillgit.app.recorded.outcomes import load
 from skillgit.app.workspace.revision import resolve, resolve_in
 from skillgit.app.workspace.workspace import open_workspace
 from skillgit.domain.event import KIND_OF, Skipped, event_address

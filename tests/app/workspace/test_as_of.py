@@ -11,8 +11,9 @@ from sample_run import RUN, write_run
 
 from skillgit.app.history.cost import cost
 from skillgit.app.history.diff.text import diff
-from skillgit.app.history.log import LogRequest, log
+from skillgit.app.history.log import log
 from skillgit.app.history.plumbing import events, sql
+from skillgit.app.history.requests import LogRequest
 from skillgit.app.history.show import show
 from skillgit.app.history.status import runs, status
 from skillgit.app.workspace.revision import resolve

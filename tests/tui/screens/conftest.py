@@ -9,7 +9,7 @@ import diff_sample
 import pytest
 
 from skillgit.app.history.item import Attempt, ItemStory, ItemTrajectory
-from skillgit.app.recorded.item_history import ItemOutcome
+from skillgit.app.recorded.outcomes import ItemOutcome
 from skillgit.app.workspace.context import Context
 from skillgit.domain.text_diff import detailed, read_patch
 from skillgit.domain.trajectory import Turn

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from skillgit.app.attribution.provenance import Credits
 from skillgit.app.attribution.rule_lineage import RuleHistory, RuleText
@@ -170,18 +170,18 @@ class RuleChange:
     first: int  # its first line on the newer side; of a removed rule, on the older side
     last: int
     deed: Literal["brought", "removed"]  # whether `by` brought the rule, or its words, or removed it
-    address: Address | None  # what the event that did is called; absent for the seed and for people
+    address: Address | None = None  # what the event that did is called; absent for the seed and for people
     by: str  # the run whose event did; empty for the seed and for people
-    version: int | None  # the version that did; absent for a rejected candidate and for what is no event
-    step: int | None  # the step that did; absent for what is no event
-    epoch: int | None  # its epoch; absent for what is no event
+    version: int | None = None  # the version that did; absent for a rejected candidate and for what is no event
+    step: int | None = None  # the step that did; absent for what is no event
+    epoch: int | None = None  # its epoch; absent for what is no event
     kind: str  # the event's name in trailers; empty for what is no event
     origin: str  # where the event's candidate comes from; empty for what is no event
     number: int  # which intervention of its run it was; 0 for everything else
     commit: str  # the commit that did; empty where it cannot be told
     source: str  # what the edit rests on: failure, success, mixed, meta, slow, human or seed
     support: int | None  # how many trajectories the edit rests on; absent where that is not known
-    gain: float | None  # how much the version scores above what it was compared with; absent where not measured
+    gain: float | None = None  # how much the version scores above what it was compared with; absent where not measured
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -244,41 +244,31 @@ def _texts(workspace: Workspace, commit: str, folder: str, paths: Sequence[str])
 
 
 def _rows(file: str, diff: RuleDiff, deeds: Deeds) -> Iterator[RuleChange]:
-    came: list[tuple[int, RuleChange]] = [
-        *((rule.first, _row("added", file, rule, "", deeds.added(file, rule))) for rule in diff.additions),
-        *(
-            (pair.new.first, _row("changed", file, pair.new, pair.old.text, deeds.here(file, pair.new)))
-            for pair in diff.changes
-        ),
-        *((pair.new.first, _row("moved", file, pair.new, "", deeds.here(file, pair.new))) for pair in diff.moves),
+    def row(change: Change, rule: Rule, deed: Deed, before: str = "") -> RuleChange:
+        by = deed.by
+        event: dict[str, Any] = {"by": "", "kind": "", "origin": "", "number": 0, "commit": deed.commit}
+        if by is not None:
+            same = ("address", "version", "step", "epoch", "kind", "origin", "number", "commit")
+            event = {"by": by.run, "gain": by.delta, **{name: getattr(by, name) for name in same}}
+        return RuleChange(
+            change=change,
+            file=file,
+            heading=rule.heading,
+            region=rule.region,
+            text=rule.text,
+            before=before,
+            first=rule.first,
+            last=rule.last,
+            deed=deed.deed,
+            source=deed.source,
+            support=deed.support,
+            **event,
+        )
+
+    came = [
+        *(row("added", rule, deeds.added(file, rule)) for rule in diff.additions),
+        *(row("changed", pair.new, deeds.here(file, pair.new), pair.old.text) for pair in diff.changes),
+        *(row("moved", pair.new, deeds.here(file, pair.new)) for pair in diff.moves),
     ]
-    yield from (row for _, row in sorted(came, key=lambda entry: entry[0]))
-    for rule in diff.removals:
-        yield _row("removed", file, rule, "", deeds.removed(file, rule))
-
-
-def _row(change: Change, file: str, rule: Rule, before: str, deed: Deed) -> RuleChange:
-    by = deed.by
-    return RuleChange(
-        change=change,
-        file=file,
-        heading=rule.heading,
-        region=rule.region,
-        text=rule.text,
-        before=before,
-        first=rule.first,
-        last=rule.last,
-        deed=deed.deed,
-        address=by.address if by else None,
-        by=by.run if by else "",
-        version=by.version if by else None,
-        step=by.step if by else None,
-        epoch=by.epoch if by else None,
-        kind=by.kind if by else "",
-        origin=by.origin if by else "",
-        number=by.number if by else 0,
-        commit=by.commit if by else deed.commit,
-        source=deed.source,
-        support=deed.support,
-        gain=None if by is None else by.delta,
-    )
+    yield from sorted(came, key=lambda change: change.first)
+    yield from (row("removed", rule, deeds.removed(file, rule)) for rule in diff.removals)

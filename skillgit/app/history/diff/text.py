@@ -8,12 +8,15 @@ from dataclasses import dataclass
 from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import Resolved, resolve_in
 from skillgit.app.workspace.workspace import Workspace, open_workspace
-from skillgit.domain.text_diff import FileDiff
 from skillgit.errors import NotFoundError, RevisionNotFoundError, UsageError
 from skillgit.index import queries
 from skillgit.index.rows import LogRow
+from skillgit.lazy import loaded_on_use
 from skillgit.store import diff as store_diff
 from skillgit.store import tree
+
+with loaded_on_use():  # a pipe does not need it
+    from skillgit.domain import text_diff
 
 _SHOWN = 8
 
@@ -33,7 +36,8 @@ def sides(workspace: Workspace, a: str, b: str | None, paths: Sequence[str] = ()
         older = _origin(workspace, newer, a)
     else:
         older, newer = resolve_in(workspace, a), resolve_in(workspace, b)
-    before, after = _skill(workspace, older), _skill(workspace, newer)
+    runs = (queries.run_row(workspace.index, side.run, {}) if side.run else None for side in (older, newer))
+    before, after = (run.skill if run is not None else "" for run in runs)
     skills = (before or after, after or before)
     folders = tuple(sorted({folder for folder in skills if folder}))
     path_filter = tuple(_place(workspace, path, folders, (older, newer)) for path in paths)
@@ -54,11 +58,6 @@ def _origin(workspace: Workspace, newer: Resolved, name: str) -> Resolved:
             f"{name} was made from no other version", hint=f"skillgit show {name}, or name two versions"
         )
     return before
-
-
-def _skill(workspace: Workspace, revision: Resolved) -> str:
-    run = queries.run_row(workspace.index, revision.run, {}) if revision.run else None
-    return run.skill if run else ""
 
 
 def _place(workspace: Workspace, path: str, folders: Sequence[str], revisions: Sequence[Resolved]) -> str:
@@ -89,7 +88,7 @@ class Diffed:
     a: LogRow | None  # the older side's event; absent for a commit that is no event
     b: LogRow | None  # the newer side's event; absent for a commit that is no event
     text: bytes  # the bytes that `git diff A B` prints for the skill folder
-    files: tuple[FileDiff, ...] = ()  # the same as data; empty where only the text was asked for
+    files: tuple[text_diff.FileDiff, ...] = ()  # the same as data; empty where only the text was asked for
 
 
 def diff(
@@ -123,22 +122,15 @@ def diff(
         )
 
 
-def _files(workspace: Workspace, both: Sides, lines: int | None) -> tuple[FileDiff, ...]:
-    from skillgit.domain.text_diff import CONTEXT, detailed, read_patch  # noqa: PLC0415 - a pipe does not need it
-
+def _files(workspace: Workspace, both: Sides, lines: int | None) -> tuple[text_diff.FileDiff, ...]:
     for side, folder in zip((both.a, both.b), both.skills, strict=True):
         if folder:
             tree.read_texts(
                 workspace.repo, workspace.repo.commit(side.commit).tree, folder
             )  # refuses what takes no end to compare
+    setting, usual = workspace.repo.config(_SETTING), text_diff.CONTEXT
+    if lines is None and setting and not setting.isdecimal():
+        raise UsageError(f"{_SETTING} is '{setting}', not a number of lines", hint=f"git config {_SETTING} {usual}")
     text = store_diff.whole(workspace.repo, both.a.commit, both.b.commit, *both.paths)
-    return detailed(read_patch(text), _context(workspace, CONTEXT) if lines is None else lines)
-
-
-def _context(workspace: Workspace, usual: int) -> int:
-    setting = workspace.repo.config(_SETTING)
-    if not setting:
-        return usual
-    if not setting.isdecimal():
-        raise UsageError(f"{_SETTING} is '{setting}', and no number of lines", hint=f"git config {_SETTING} {usual}")
-    return int(setting)
+    context = lines if lines is not None else int(setting) if setting else usual
+    return text_diff.detailed(text_diff.read_patch(text), context)

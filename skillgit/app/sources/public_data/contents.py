@@ -37,8 +37,8 @@ def is_archive(name: str) -> bool:
 def unpack(archive: Path, take: Callable[[TreePath, IO[bytes]], None]) -> None:
     """Hand path and content of each file in an archive to ``take``, which reads what it wants.
 
-    A DataError if the archive is broken, has an entry that is no file and no folder, a name that leads out of a folder
-    or is another one's on some system, or unpacks to more than an honest one does.
+    A DataError if the archive is broken, has an entry that is neither file nor folder, a name that leads out of a
+    folder or is another one's on some system, or unpacks to more than an honest one does.
     """
     guard = _Guard(archive)
     with guard.telling():
@@ -139,4 +139,4 @@ def _parquet(path: Path) -> Iterator[Mapping[str, object]]:
                 yield from batch.to_pylist()
     except ArrowException as error:
         problem = f"{path} is not Parquet: {first_line(error)}"
-        raise DataError(problem, hint="remove it, so that it is fetched anew") from error
+        raise DataError(problem, hint="remove it, so that it is fetched again") from error

@@ -1,6 +1,6 @@
 """Downloads: checked against the digest that their source declares, and continued where they were interrupted.
 
-The hub's own library begins a file anew after an interruption, so that files come over plain HTTP. They are kept in a
+The hub's own library begins a file again after an interruption, so that files come over plain HTTP. They are kept in a
 cache, ``skillgit/data`` in the folder ``XDG_CACHE_HOME``, by default ``~/.cache``; what has no digest is not
 continued, for nothing would show that two halves belong together.
 """
@@ -15,7 +15,9 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from httpx2 import Client, Response
 
 from skillgit.app.sources.public_data.listing import (
     MOST_BYTES,
@@ -28,9 +30,6 @@ from skillgit.app.sources.public_data.listing import (
 )
 from skillgit.errors import ConflictError, DataError, NotFoundError, ServiceError, SkillgitError
 from skillgit.files import locked, shortage
-
-if TYPE_CHECKING:
-    from httpx2 import Client, Response
 
 _RANGE = re.compile(r"bytes (\d+)-\d+/(?:\d+|\*)")
 _OK, _PARTIAL, _UNSATISFIABLE = 200, 206, 416

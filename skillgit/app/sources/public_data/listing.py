@@ -9,16 +9,17 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cache
 from importlib.util import find_spec
+from ssl import SSLContext
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from httpx2 import Client, HTTPError, create_ssl_context
 
 from skillgit.domain.untrusted.file_names import shortened, tree_paths
 from skillgit.errors import DataError, NotFoundError, ServiceError, UsageError
 from skillgit.plugin.environment import PublicSource, SourceKind
 
 if TYPE_CHECKING:
-    from ssl import SSLContext
-
-    from httpx2 import Client
     from huggingface_hub import DatasetInfo, HfApi
 
 PATIENCE_S = 30.0
@@ -87,8 +88,6 @@ def _on_web(source: PublicSource, revision: str) -> PublishedFiles:
 
 def web_client(headers: Mapping[str, str]) -> Client:
     """Return a client that takes files as they are: compressed on their way they have other sizes and bytes."""
-    from httpx2 import Client  # noqa: PLC0415 - slow to import
-
     return Client(
         headers={**headers, "accept-encoding": "identity"}, follow_redirects=True, timeout=PATIENCE_S, verify=_trust()
     )
@@ -97,15 +96,11 @@ def web_client(headers: Mapping[str, str]) -> Client:
 @cache
 def _trust() -> SSLContext:
     """Return the certificates that are trusted, whose reading takes longer than most of what is asked."""
-    from httpx2 import create_ssl_context  # noqa: PLC0415 - slow to import
-
     return create_ssl_context()
 
 
 def _sizes(place: str, names: Sequence[str]) -> dict[str, int | None]:
     """Ask how large files are; None for one of which the server does not say it."""
-    from httpx2 import HTTPError  # noqa: PLC0415 - slow to import
-
     try:
         with web_client({}) as client:
             answers = {name: client.head(f"{place}/{name}") for name in names}
@@ -146,8 +141,7 @@ def _asked(hub: HfApi, source: PublicSource, revision: str) -> DatasetInfo:
         try:
             return hub.dataset_info(name, revision=revision, timeout=PATIENCE_S, files_metadata=True)
         except errors.GatedRepoError as error:
-            page = f"{hub.endpoint}/datasets/{name}"
-            raise NotFoundError(_refused(name, revision), hint=_ask_for_access(page)) from error
+            raise no_access(name, revision, f"{hub.endpoint}/datasets/{name}", token=False) from error
         except errors.RevisionNotFoundError as error:
             problem = f"{name} has no revision {revision}"
             raise NotFoundError(problem, hint=f"name another --revision; or {source.layout}") from error
@@ -166,24 +160,17 @@ def _asked(hub: HfApi, source: PublicSource, revision: str) -> DatasetInfo:
 def no_access(place: str, revision: str, page: str, *, token: bool) -> NotFoundError:
     """Return the error that a server refuses its data: without permission, or since it knows no such ``token``."""
     if not token:
-        return NotFoundError(_refused(place, revision), hint=_ask_for_access(page))
+        return NotFoundError(
+            f"the hub does not give out {place} at {revision} without permission",
+            hint=f"ask for access at {page}, and set HF_TOKEN to a token of that account",
+        )
     return NotFoundError(
         f"the hub refuses the token that {place} at {revision} was asked for with",
         hint=f"set HF_TOKEN to a valid token of an account with access to {page}, or unset it for public data",
     )
 
 
-def _refused(place: str, revision: str) -> str:
-    return f"the hub does not give out {place} at {revision} without permission"
-
-
-def _ask_for_access(page: str) -> str:
-    return f"ask for access at {page}, and set HF_TOKEN to a token of that account"
-
-
 def _files(info: DatasetInfo, patterns: Sequence[str], address: str) -> Iterable[RemoteFile]:
-    from urllib.parse import quote  # noqa: PLC0415 - see the caller
-
     for file in sorted(info.siblings or (), key=lambda sibling: sibling.rfilename):
         if not matches(file.rfilename, patterns):
             continue

@@ -158,7 +158,7 @@ class Claude(SessionReader):
                 self.turn = None
 
     def _no_person(self, record: Record, text: str) -> NoTurn | None:
-        """Return why a record of role user is no prompt of a person; None if it is one."""
+        """Return why a record of role user is not a prompt of a person; None if it is one."""
         entry, origin = text_at(record, "entrypoint"), text_at(record, "origin", "kind")
         if record.get("isCompactSummary") is True:
             self.session.links[text_at(record, "uuid")] = None
@@ -181,7 +181,7 @@ class Claude(SessionReader):
     def _begin(self, identity: str, text: str, date: str) -> None:
         match = _COMMAND.search(text)
         if match:
-            # to the last end, for the person may have written one; a pattern would search anew at every beginning
+            # to the last end, for the person may have written one; a pattern would search again from every beginning
             arguments = text.partition("<command-args>")[2].rpartition("</command-args>")[0]
             text = whole(arguments.strip()) or f"/{match['name']}"
             self._commands.add(identity)
@@ -250,7 +250,7 @@ def _diff_lines(result: object) -> Iterator[str]:
 
 
 def _without_reminders(text: str) -> str:
-    """Leave out what the program put in; without a pattern, which would look for the end anew at every beginning."""
+    """Leave out what the program put in; without a pattern, which would look for the end again from every beginning."""
     parts, position, end = list[str](), 0, "</system-reminder>"
     while (start := text.find("<system-reminder>", position)) >= 0 and (stop := text.find(end, start)) >= 0:
         parts.append(text[position:start] if not parts else text[position:start].lstrip())
@@ -738,7 +738,7 @@ class SessionSearch:
             yield from self._readable(home, OpenCode.sessions(home, self.allows, self.snapshot))
 
     def at(self, path: Path) -> Iterator[AgentSession]:
-        """Yield the sessions in a file or folder, whichever agent they are of."""
+        """Yield the sessions in a file or folder, of any agent."""
         if not path.exists():
             raise UsageError(f"there is no file or folder {path}", hint="name an agent, or a file of sessions")
         files = sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]

@@ -1,4 +1,4 @@
-"""A session of a coding agent in one form, whichever program kept it: what people asked for, and what was done.
+"""A session of a coding agent in one form, for all programs that keep them: what people asked for, and what was done.
 
 A turn is one prompt of a person with all that the agent did until the next one. What no person said has no turn; a
 reader counts it under the reason for which it was left out. What a reader does not know it counts as well.
@@ -94,7 +94,7 @@ class SessionTurn:
     edits: list[FileEdit] = field(default_factory=list)
     files: dict[str, str] = field(default_factory=dict)  # absolute path to text, as known when the turn began
     reads: dict[str, str] = field(default_factory=dict)  # files whose whole text the agent read in it
-    comments: list[str] = field(default_factory=list)  # what the person said beside a permission
+    comments: list[str] = field(default_factory=list)  # what the person said with a permission
     answer: str = ""  # the last text of the agent
     interrupted: bool = False
 

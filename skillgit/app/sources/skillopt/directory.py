@@ -248,7 +248,7 @@ class ReferenceSettings:
 
 def _flat(config: Row) -> dict[str, object]:
     """Return dotted keys under the names of skillgit; a key that is not among them keeps its own."""
-    # A flat ``optimizer`` or ``target`` is no model.
+    # A flat ``optimizer`` or ``target`` does not name a model.
     sections = {**SECTIONED, "model": SECTIONED["model"][2:]}
     dotted_names = {name: f"{section}.{name}" for section, names in sections.items() for name in names}
     flat: dict[str, object] = {}

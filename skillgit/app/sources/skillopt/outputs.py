@@ -196,7 +196,7 @@ class ImportedRun:
         }
         if baseline is None:
             self._remark(
-                f"{_BASELINE}/results.jsonl is missing; the one score that is told of the first skill stands for both"
+                f"{_BASELINE}/results.jsonl is missing; the one recorded score of the first skill is taken for both"
                 " its strict score and the one with partial credit"
             )
         else:
@@ -519,7 +519,7 @@ class ImportedRun:
         evaluations, evidence = self._tests()
         final = read_outcomes(directory, ["final_selection_eval"], "final")
         newest = next((chapter.event for chapter in reversed(self.chapters) if chapter.skill is not None), None)
-        # What was measured at the end may be the last guidance, and told with it.
+        # What was measured at the end may be the last guidance, and is part of its event.
         is_told = isinstance(newest, SlowMerged) and not (
             newest.verdict.gated or isinstance(newest.evaluation, Inherited)
         )
@@ -597,9 +597,7 @@ class ImportedRun:
                 self._remark(f"summary.json counts {name} as {total}, and the steps {steps}")
         last, stands = len(self._steps), (directory.mapping("runtime_state.json") or {}).get("last_completed_step")
         if isinstance(stands, int) and stands != last:
-            self._remark(
-                f"runtime_state.json stands at step {stands}, and the steps end with {last}; the steps are taken"
-            )
+            self._remark(f"runtime_state.json is at step {stands}, and the steps end with {last}; the steps are taken")
         for step in directory.numbered("steps", "step_"):
             if step > last:
                 self._remark(f"step {step} was begun and not finished; it is left out")
@@ -700,7 +698,7 @@ class Imported:
 def import_outputs(context: Context, outputs: Path, run: str | None = None, *, dry_run: bool = False) -> Imported:
     """Turn a SkillOpt output directory into a run, or add to the run that it became what is new in it.
 
-    A directory that was imported before is found by its events and texts, whatever the run is called. So an import that
+    A directory that was imported before is found by its events and texts, under any name of the run. So an import that
     was killed is finished by the next one, and so is the import of a run that went on meanwhile. Without ``run``, the
     name is made from environment and date.
     """
@@ -718,9 +716,7 @@ def import_outputs(context: Context, outputs: Path, run: str | None = None, *, d
             records = history_reader.read_run(repo, name) if name in history_reader.runs(repo) else []
             same = _same(repo, records, chapters)
             if same < min(len(records), len(chapters)):
-                problem = (
-                    f"run {name} exists already, and is not what this directory tells from its event {same + 1} on"
-                )
+                problem = f"run {name} exists already, and differs from this directory from its event {same + 1} on"
                 raise ConflictError(problem, hint="--run NAME imports it under another name")
             if not dry_run and same < len(chapters):
                 start, time = existing_trunk(repo)[1], chapters[same].time
@@ -749,7 +745,7 @@ def import_outputs(context: Context, outputs: Path, run: str | None = None, *, d
 
 
 def _known(repo: Repo, chapters: Sequence[Chapter]) -> str:
-    """Return the run that a directory became, told from others by all that it has; empty if it is new here."""
+    """Return the run that a directory became, recognised by all that it has; empty if it is new here."""
     candidates: list[tuple[int, str]] = []
     for name in history_reader.runs(repo):
         try:

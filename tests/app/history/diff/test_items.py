@@ -51,7 +51,7 @@ def test_a_commit_that_is_no_event_has_no_items(context, repo, records):
     tree = git(repo.workdir, "rev-parse", "here^{tree}").decode().strip()
     author = ("-c", "user.name=a", "-c", "user.email=a@localhost")
     plain = git(repo.workdir, *author, "commit-tree", tree, "-m", "x").decode().strip()
-    with pytest.raises(RevisionNotFoundError, match="no event of a run"):
+    with pytest.raises(RevisionNotFoundError, match="belongs to no run"):
         items(context, plain, "v1")
 
 

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import pytest
 
 from skillgit.app.attribution.rule_lineage import RuleHistory
-from skillgit.app.history.diff.items import stat
 from skillgit.app.history.diff.rules import _Removal, removing_edit, rule_diff
+from skillgit.app.history.diff.stat import stat
 from skillgit.app.recorded.step_evidence import AppliedEdit
 from skillgit.domain.skill_rules import Region, Rule
 from skillgit.errors import RevisionNotFoundError

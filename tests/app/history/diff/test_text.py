@@ -7,8 +7,9 @@ from itertools import count
 import pytest
 from sample_run import PATH, RUN, clock_from, started
 
-from skillgit.app.history.diff.items import items, stat
+from skillgit.app.history.diff.items import items
 from skillgit.app.history.diff.rules import rule_diff
+from skillgit.app.history.diff.stat import stat
 from skillgit.app.history.diff.text import diff
 from skillgit.errors import NotFoundError, RevisionNotFoundError, UsageError
 from skillgit.index import queries
@@ -71,7 +72,7 @@ def test_as_data_it_has_the_hunks_of_git(lines, context, repo):
 @pytest.mark.usefixtures("records")
 def test_a_setting_that_is_no_number_is_told(context, repo):
     git(repo.workdir, "config", "diff.context", "1k")
-    with pytest.raises(UsageError, match=r"diff\.context is '1k', and no number of lines"):
+    with pytest.raises(UsageError, match=r"diff\.context is '1k', not a number of lines"):
         diff(context, "v0", "v3", as_data=True)
 
 

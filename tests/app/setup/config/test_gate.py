@@ -57,5 +57,5 @@ def test_a_file_of_pinned_items_that_is_wrong_is_named(load, write) -> None:
     with pytest.raises(ConfigError, match=r"gate\.pinned cannot be read"):
         set_up(load(PINNED))
     write("pinned.txt", "nobody\n")
-    with pytest.raises(ConfigError, match="names 'nobody', which is no selection item"):
+    with pytest.raises(ConfigError, match="names 'nobody', which is not a selection item"):
         set_up(load(PINNED))

@@ -1,0 +1,119 @@
+"""Versions item by item: a table of all items, the history of one, and what fixed or broke it."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from skillgit.app.history.requests import ItemsRequest
+from skillgit.app.workspace.request import MisuseError, refuse_together, refuse_without
+from skillgit.errors import ExitCode
+from skillgit.lazy import loaded_on_use
+from skillgit.verbs.measuring import measured
+from skillgit.verbs.verb import LIST, Answer, Effect, Form, TerminalSession, Verb, VerbSession
+from skillgit.view import item as story_view
+from skillgit.view import score_tables as tables
+from skillgit.view.json_values import named_values
+
+with loaded_on_use():
+    from skillgit.app.history import bisect, item, items, matrix
+    from skillgit.app.workspace import revision_range
+
+_NEWEST = 60  # attempts at one item that a person is shown without asking for all
+_CHOOSING = ("flaky", "never_solved", "solved", "task_type", "rejected", "order")
+
+
+def _items(session: VerbSession, request: ItemsRequest) -> Answer:
+    for way in ("item", "by_check", "by_model"):
+        for choice in _CHOOSING:
+            refuse_together(request, choice, way)
+    refuse_together(request, "item", "by_check", "by_model")
+    refuse_without(request, "item", "trajectory", "measure")
+    refuse_without(request, "by_model", "split")
+    refuse_without(request, "measure", "config", "overrides", "dry_run", "max_calls", "max_tokens", "max_usd")
+    if request.item is not None:
+        return _one(session, request, request.item)
+    if request.by_check:
+        checks = items.checks(session.context, request.run)
+        lines = tables.check_lines(checks, session.screen)
+        rows = tables.check_records(checks)
+        return Answer(table=tables.CHECK_SCORES, rows=rows, result=checks, lines=lines, pager=True)
+    if request.by_model:
+        scores = matrix.matrix(session.context, request.run, request.split)
+        if not scores.rows and session.form is Form.TEXT:
+            lack = f"no version of run {scores.run} has a score on the {scores.split} split"
+            return Answer(lines=(), notes=[(lack, f"skillgit eval {scores.run} --split {scores.split}")])
+        lines = tables.matrix_lines(scores, session.screen)
+        return Answer(table=tables.MODEL_SCORES, rows=tables.matrix_records(scores), result=scores, lines=lines)
+    table = items.items(session.context, request.run, request)
+    if not table.rows and session.form is Form.TEXT:
+        return Answer(lines=(), notes=[(f"no item of run {table.run} matches ({table.items} in total)", "")])
+    head = {"run": table.run, "metric": table.metric, "versions": table.columns}
+    return Answer(
+        table=tables.ITEMS,
+        rows=tables.records(table, cells=session.tabular),
+        result=head,
+        lines=tables.lines(table, session.screen, every=request.all_versions),
+        pager=True,
+    )
+
+
+def _one(session: VerbSession, request: ItemsRequest, name: str) -> Answer:
+    ends = revision_range.split_range(request.run) if request.run is not None else None
+    if request.measure or ends is not None:
+        return _searched(session, request, name, ends)
+    if request.trajectory is not None:
+        result = item.item_trajectory(session.context, name, request.trajectory)
+        if session.tabular:
+            raise MisuseError("--plain and -z cannot be combined with --trajectory")
+        lines = story_view.trajectory(result, session.screen)
+        return Answer("trajectory/1", result, lines, rows=result.turns, pager=True)
+    limit = None if request.all_versions or session.form is not Form.TEXT else _NEWEST
+    story = item.item_story(session.context, request.run, name, limit=limit)
+    head = {field: value for field, value in named_values(story).items() if field != "attempts"}
+    rows, lines = story_view.records(story), story_view.lines(story, session.screen)
+    return Answer(table=story_view.ATTEMPTS, rows=rows, result=head, lines=lines, pager=True)
+
+
+def _searched(session: VerbSession, request: ItemsRequest, name: str, ends: tuple[str, str] | None) -> Answer:
+    """Return which version fixed or broke the item."""
+    refuse_together(request, "trajectory", "measure")
+    if session.form not in {Form.TEXT, Form.JSON}:
+        raise MisuseError(f"--{session.form.value} cannot be combined with REV..REV or --measure")
+    if ends is not None:
+        run, slash, _ = (ends[0] or ends[1]).rpartition("/")
+        ends = ends[0] or f"{run}{slash}v0", ends[1] or f"{run}{slash}head"  # as in log
+    search = bisect.BisectRequest(
+        item=name,
+        run=request.run if ends is None else None,
+        ends=ends,
+        measure=request.measure,
+        config=request.config,
+        overrides=request.overrides,
+        caps=request.caps,
+        dry_run=request.dry_run,
+    )
+
+    def exit_code(result: bisect.Bisected) -> ExitCode:
+        return ExitCode.OK if result.flip is not None else ExitCode.NO
+
+    if request.measure and isinstance(session, TerminalSession):
+        return measured(
+            session,
+            bisect.bisect,
+            search,
+            "bisect/1",
+            lambda result, screen: story_view.bisect_lines(result, screen, session.now),
+            ends_with=exit_code,
+        )
+    result = cast("bisect.Bisected", bisect.bisect(session.context, search))  # without --measure nothing is planned
+    lines = story_view.bisect_lines(result, session.screen, session.now)
+    return Answer("bisect/1", result, lines, exit_code=exit_code(result))
+
+
+ITEMS = Verb(
+    "items",
+    ItemsRequest,
+    _items,
+    lambda request: Effect.PAYS if request.measure else Effect.READS,
+    forms=LIST,
+)

@@ -1,0 +1,111 @@
+"""Events: as a log, as they are in git, and the commits that revisions name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from shlex import quote
+from typing import Annotated
+
+from skillgit.app.history.requests import LogRequest
+from skillgit.app.workspace.request import Arg, MisuseError, OfPast, Opt, parameters, refuse_together
+from skillgit.lazy import loaded_on_use
+from skillgit.verbs.notes import no_runs, unreadable_runs
+from skillgit.verbs.verb import LIST, Answer, Form, TerminalSession, Verb, VerbSession
+from skillgit.view import log as log_view
+from skillgit.view.json_values import record_text
+
+with loaded_on_use():
+    from skillgit.app.history import log, plumbing
+
+_NAMED = 6  # versions that one sentence names
+_COUNT = re.compile(r"-\d+")
+
+
+def _with_limit(words: Sequence[str]) -> list[str]:
+    """Return ``words`` with ``-3`` written as ``--limit=3``, as ``git log`` takes it."""
+    taking = {name for part in parameters(LogRequest) if part.plain_type is not bool for name in part.options}
+    end = words.index("--") if "--" in words else len(words)
+    before = ("", *words)
+    return [
+        f"--limit={word[1:]}" if at < end and _COUNT.fullmatch(word) and before[at] not in taking else word
+        for at, word in enumerate(words)
+    ]
+
+
+def _log(session: VerbSession, request: LogRequest) -> Answer:
+    refuse_together(request, "graph", "reverse")
+    if session.form is not Form.TEXT and (request.patch or request.stat):
+        raise MisuseError("-p and --stat are for people; use diff --json")
+    if session.form is not Form.TEXT and request.graph:
+        raise MisuseError("--graph is for people; --json tells the base of each event")
+    result = log.log(session.context, request)
+    notes = [] if request.words else [*unreadable_runs(session.context)]
+    if result.untold and result.absence is not None:
+        names = f"{', '.join(result.untold[:_NAMED])}{', …' if len(result.untold) > _NAMED else ''}"
+        reason = result.absence.sentence("what they are compared by")
+        run, item = result.untold[0].partition("/")[0], quote(request.items[0])
+        finds_out = result.absence.remedy(f"skillgit items {run} --item {item} --measure finds out")
+        notes.append((f"whether {names} fixed or broke {' or '.join(request.items)} is not known: {reason}", finds_out))
+    if session.form is Form.TEXT and not result.rows:
+        nothing = ("there are no such events", "") if result.run or request.all_runs else no_runs(session.context)
+        return Answer(lines=(), notes=[*notes, nothing])
+    lines = _lines(session, request, result) if session.form is Form.TEXT else None
+    return Answer(table=log_view.EVENTS, rows=result.rows, result=result, lines=lines, pager=True, notes=notes)
+
+
+def _lines(session: VerbSession, request: LogRequest, result: log.Log) -> Iterator[str | bytes]:
+    several = len(set(request.items)) > 1  # a single item that was asked for need not be named
+    flips = {
+        commit: ", ".join(f"{flip} {item}" if several else flip for item, flip in per_item.items())
+        for commit, per_item in result.flips.items()
+    }
+    edges = result.parents if request.graph else None
+    lines = log_view.log_lines(
+        result.rows, session.screen, session.now, graph=edges, runs=request.all_runs, flips=flips
+    )
+    if not (request.patch or request.stat):
+        return (line.text for line in lines)
+    changes = log.changes(session.context, result.rows, patch=request.patch, stat=request.stat)
+    screen = session.screen_for_diff if isinstance(session, TerminalSession) else session.screen
+    return log_view.with_changes(lines, (text for _, text in changes), screen)
+
+
+LOG = Verb("log", LogRequest, _log, forms=LIST, rewrite=_with_limit)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EventsRequest(OfPast):
+    """Each is one JSON object a line, with or without --jsonl: the commit, and every field of its trailers and its
+    text.
+    """
+
+    words: Annotated[tuple[str, ...], Arg("[RUN | REV | REV..REV]", words="revisions")] = ()
+    all_runs: Annotated[bool, Opt("Print the events of all runs, run by run", "--all")] = False
+
+
+def _events(session: VerbSession, request: EventsRequest) -> Answer:
+    events = plumbing.events(session.context, request.words, all_runs=request.all_runs)
+    if session.form is Form.JSONL:
+        return Answer(rows=events)
+    return Answer(lines=(f"{record_text(event)}\n".encode() for event in events))
+
+
+EVENTS = Verb("events", EventsRequest, _events, forms=(Form.JSONL,))
+
+
+@dataclass(frozen=True, kw_only=True)
+class RevParseRequest(OfPast):
+    """Of a range A..B it prints the commit of B, then that of A with a ^ in front, as git does."""
+
+    words: Annotated[tuple[str, ...], Arg("REV...", words="revisions")]
+    short: Annotated[bool, Opt("Shorten ids as git does, so far as they stay unambiguous")] = False
+
+
+def _rev_parse(session: VerbSession, request: RevParseRequest) -> Answer:
+    commits = plumbing.rev_parse(session.context, request.words, short=request.short)
+    return Answer(lines=(f"{'^' if commit.excluded else ''}{commit.commit}" for commit in commits))
+
+
+REV_PARSE = Verb("rev-parse", RevParseRequest, _rev_parse, forms=())
