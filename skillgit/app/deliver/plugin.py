@@ -22,8 +22,7 @@ from skillgit.app.skill_format.folder_contents import (
     fingerprint,
     read_entries,
 )
-from skillgit.app.sources.eval_cases import EVALS
-from skillgit.app.sources.plugin_evals import LeftOutTask, cases_of
+from skillgit.app.sources.plugin_evals import EVALS, LeftOutTask, cases_of
 from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import skill_named
 from skillgit.app.workspace.workspace import Workspace, open_workspace
