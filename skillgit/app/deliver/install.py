@@ -103,7 +103,7 @@ class InstallResult:
 
 
 def install(context: Context, request: InstallRequest, agrees: Agreed) -> InstallResult:
-    """Put a skill where an agent looks for it; a DiffersError if nobody ``agrees`` to replace manual changes."""
+    """Put a skill where an agent looks for it; a DiffersError unless ``agrees`` lets it replace manual changes."""
     with open_workspace(context) as workspace:
         source = skill_named(workspace, request.revision)
         name, wanted = source.skill.name, entries_of(source.skill)
@@ -191,7 +191,7 @@ class UninstallResult:
 
 
 def uninstall(context: Context, request: UninstallRequest, agrees: Agreed) -> UninstallResult:
-    """Bring back what a skill replaced; a DiffersError if nobody ``agrees`` to give up manual changes."""
+    """Bring back what a skill replaced; a DiffersError unless ``agrees`` gives manual changes up."""
     with open_workspace(context) as workspace, open_record(workspace.repo) as record:
         if not request.dry_run:
             for recorded in tuple(record.places):

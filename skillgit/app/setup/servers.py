@@ -119,7 +119,7 @@ def _with_servers(route: Route, servers: Mapping[ServedModel, ServedModel]) -> R
 def other_servers(start: RunStarted, routes: Mapping[str, Route]) -> tuple[ServedModel, ServedModel] | None:
     """Return the first role's model that the run was not begun with, then and now; None if all are the same.
 
-    What a run of an older skillgit does not tell is no difference.
+    What a run of an older skillgit did not record is not compared.
     """
     for role, route in routes.items():
         then = start.served_as(role)
