@@ -137,9 +137,11 @@ def _export(session: VerbSession, request: ExportRequest) -> Answer:
         case ExportKind.PLUGIN:
             return _plugin(session, request, revisions, path)
         case ExportKind.WELL_KNOWN:
-            published = folder.export_well_known(session.context, revision, path)
-            names, files = ", ".join(published.skills), plural(published.files, "file")
-            return Answer("export-well-known/1", published, [f"{one_line(published.folder)} holds {names}, {files}"])
+            skills_index = folder.export_well_known(session.context, revision, path)
+            names, files = ", ".join(skills_index.skills), plural(skills_index.files, "file")
+            return Answer(
+                "export-well-known/1", skills_index, [f"{one_line(skills_index.folder)} holds {names}, {files}"]
+            )
         case ExportKind.SKILLOPT:
             layout = skillopt.export_layout(session.context, revision, path)
             notes = () if session.form is Form.JSON else [(remark, "") for remark in layout.remarks]
@@ -147,9 +149,9 @@ def _export(session: VerbSession, request: ExportRequest) -> Answer:
             return Answer("export-layout/1", layout, _written(session, layout.run, layout.place, *counts), notes=notes)
         case ExportKind.CSV:
             data = tables.run_data(session.context, revision)
-            written = tables.export_tables(session.context, data, path, request.table)
-            rows = (plural(count, name.removesuffix("s")) for name, count in written.rows.items())
-            return Answer("export-csv/1", written, _written(session, data.run, written.place, *rows))
+            table_counts = tables.export_tables(session.context, data, path, request.table)
+            rows = (plural(count, name.removesuffix("s")) for name, count in table_counts.rows.items())
+            return Answer("export-csv/1", table_counts, _written(session, data.run, table_counts.place, *rows))
         case ExportKind.MLFLOW:
             store = mlflow.export_mlflow(session.context, revision, path)
             parts = (f"experiment {store.experiment}", f"run {store.run_id}", plural(store.metrics, "metric"))
@@ -158,8 +160,8 @@ def _export(session: VerbSession, request: ExportRequest) -> Answer:
             return Answer("export-mlflow/1", store, lines)
 
 
-def _written(session: VerbSession, run: str, place: str, *parts: str) -> list[str]:
-    return [session.screen.dotted((f"wrote {run} to {place}", *parts))]
+def _written(session: VerbSession, run: str, path: str, *parts: str) -> list[str]:
+    return [session.screen.dotted((f"wrote {run} to {path}", *parts))]
 
 
 def _skill(session: VerbSession, request: ExportRequest, path: str) -> Answer:
