@@ -264,7 +264,7 @@ def _drawn(
         size=size,
         unit=unit,
         lines=tuple(map(line, tracks, label_heights)),
-        scores=tuple((y(number * tick), f"{number * tick:.2f}") for number in range(low, high + 1)),
+        scores=tuple((y(number * tick), f"{number * tick:.2f}".removeprefix("0")) for number in range(low, high + 1)),
         ticks=tuple((x(at), words) for at, words in ticks),
         epochs=tuple((x(begin), x(stop), epoch) for begin, stop, epoch in epochs),
         left_out=left_out,
