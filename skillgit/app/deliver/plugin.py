@@ -74,8 +74,8 @@ class PluginSkill:
     """The version of a skill that a plug-in holds; ``tree`` is git's id of its folder."""
 
     name: str
-    run: str  # empty for a commit that is no event of a run
-    version: int | None  # absent for a commit that is no version
+    run: str  # empty for a commit outside of runs
+    version: int | None  # absent for a commit that is not a version
     commit: str
     tree: str
 
