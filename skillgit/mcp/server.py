@@ -9,7 +9,6 @@ import re
 import socket
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from functools import wraps
 from inspect import signature
 from typing import Annotated, Any, Final, Literal, TypeVar
@@ -95,6 +94,7 @@ class History:
         verb: Verb[Q],
         request: Q,
         pace: tuple[str, int],
+        *,
         chosen: Callable[[Iterable[Any]], Sequence[object]] = tuple,
         **more: object,
     ) -> ToolAnswer:
@@ -181,8 +181,10 @@ class History:
         pace = (cursor, limit)
         if item:
             request = ItemsRequest(run=run or None, item=item)
-            return self._list(answers.ITEMS, "attempts", ITEMS, request, pace, lambda rows: [*rows][::-1])
-        request = replace(ItemsRequest(run=run or None), **({state: True} if state else {}))
+            return self._list(answers.ITEMS, "attempts", ITEMS, request, pace, chosen=lambda rows: [*rows][::-1])
+        request = ItemsRequest(
+            run=run or None, flaky=state == "flaky", never_solved=state == "never_solved", solved=state == "solved"
+        )
         return self._list(answers.ITEMS, "items", ITEMS, request, pace)
 
     def diff(
@@ -198,7 +200,7 @@ class History:
         if of == "rules":
             return self._list(answers.DIFF, "rules", DIFF, request, pace)
         if of == "items":
-            return self._list(answers.DIFF, "items", DIFF, request, pace, _changed)
+            return self._list(answers.DIFF, "items", DIFF, request, pace, chosen=_changed)
         text: Any = self._ask(DIFF, request).result
         ends = [row.commit for row in (text.a, text.b) if row is not None]
         is_cut = len(text.text) > answers.LONG_QUOTE and len(ends) > 1
