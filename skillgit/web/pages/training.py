@@ -62,7 +62,9 @@ class RunChoice(NamedTuple):
 
     @property
     def words(self) -> tuple[str, ...]:
-        return TRAIN.words(self.request)
+        """The command, with overrides as people write them."""
+        options = (word for override in self.request.overrides for word in ("-o", override))
+        return (*TRAIN.words(replace(self.request, overrides=())), *options)
 
 
 class Findings(NamedTuple):
