@@ -12,9 +12,10 @@ from typing import NamedTuple
 from skillgit.app.attribution.provenance import blame
 from skillgit.app.attribution.why import why
 from skillgit.app.history.item import ItemWords, item_words
-from skillgit.app.history.items import ItemsRequest, checks
+from skillgit.app.history.items import checks
 from skillgit.app.history.items import items as item_table
 from skillgit.app.history.matrix import matrix
+from skillgit.app.history.requests import ItemsRequest
 from skillgit.app.history.show import run_settings, show
 from skillgit.app.workspace.context import Context
 from skillgit.tui.widgets.painted_lines import Painted, Part, rendered
@@ -25,9 +26,8 @@ from skillgit.view import run_summary as summary
 from skillgit.view import show as event
 from skillgit.view import why as reason
 from skillgit.view.item import asked
-from skillgit.view.items import check_lines
+from skillgit.view.score_tables import check_lines, matrix_lines
 from skillgit.view.score_tables import lines as item_lines
-from skillgit.view.score_tables import matrix_lines
 from skillgit.view.surface import Screen
 from skillgit.view.text import one_line
 

@@ -23,7 +23,8 @@ from skillgit.app.history.filter_language import TOKENS, narrowed
 from skillgit.domain.address import version_label
 from skillgit.domain.event_kinds import EventKind
 from skillgit.errors import SkillgitError, UsageError
-from skillgit.index.event_pages import Narrowing, Point
+from skillgit.index.event_pages import Point
+from skillgit.index.log_filter import Selection
 from skillgit.index.rows import LogRow, RunRow
 from skillgit.lazy import loaded_on_use
 from skillgit.tui.keymap import bindings
@@ -84,7 +85,7 @@ class HistoryScreen(VersionScreen):
         self._axis = Axis.STEP
         self._marked: LogRow | None = None
         self._rejected = self._slow = True
-        self._narrowing = Narrowing(run=run)
+        self._narrowing = Selection(run=run)
         self._waiting: Timer | None = None
 
     def compose(self) -> ComposeResult:
@@ -112,7 +113,7 @@ class HistoryScreen(VersionScreen):
             return
         start, self._start = self._start, None
         self._show_overview(start.overview)
-        self._narrowing = Narrowing(run=self._run)
+        self._narrowing = Selection(run=self._run)
         if start.page is not None:
             self._show_page(start.page)
             self._show_scores(start.scores)
@@ -318,7 +319,7 @@ class HistoryScreen(VersionScreen):
 
     def _read_list(self, *, keep: bool = True) -> None:
         row = self.current if keep and self.events.cursor else None
-        base = Narrowing(run=self._run, with_rejected=self._rejected, slow=self._slow)
+        base = Selection(run=self._run, with_rejected=self._rejected, slow=self._slow)
         bar = self.query_one(FilterBar)
         try:
             self._narrowing = narrowed(base, "" if self._filters_runs else bar.text, app_of(self).now)
@@ -344,7 +345,7 @@ class HistoryScreen(VersionScreen):
         request = (self._narrowing, offset, PAGE, self.events.count)
         app_of(self).read(browse.stretch, *request, then=then, on_error=self.events.fail)
 
-    def _add_stretch(self, narrowing: Narrowing, stretch: EventStretch) -> None:
+    def _add_stretch(self, narrowing: Selection, stretch: EventStretch) -> None:
         if narrowing == self._narrowing:
             self.events.add(stretch)
 

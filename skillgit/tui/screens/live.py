@@ -31,7 +31,8 @@ from skillgit.app.workspace.command_journal import CommandRecord
 from skillgit.app.workspace.context import Context
 from skillgit.domain.cost import Cost
 from skillgit.domain.event_kinds import EventKind
-from skillgit.index.event_pages import Narrowing, Point
+from skillgit.index.event_pages import Point
+from skillgit.index.log_filter import Selection
 from skillgit.index.rows import LogRow
 from skillgit.tui.app import SkillgitApp
 from skillgit.tui.keymap import bindings
@@ -128,7 +129,7 @@ class LiveScreen(Screen[None]):
             self._read_events()
 
     def _read_events(self) -> None:
-        read, run, narrowing = app_of(self).read, self.run_name, Narrowing(run=self.run_name)
+        read, run, narrowing = app_of(self).read, self.run_name, Selection(run=self.run_name)
         read(browse.page, narrowing, 0, PAGE, then=self._show_events, on_error=self.landed.fail, group="landed")
         read(browse.score_line, run, STEPS, then=self._show_points, on_error=lambda _: None, group="live-points")
 
