@@ -15,7 +15,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from skillgit.app.workspace.context import Context
-from skillgit.app.workspace.request import Arg, MisuseError, Opt, Parameter, Words, parameters
+from skillgit.app.workspace.request import Arg, MisuseError, OfPast, Opt, Parameter, Words, parameters
 from skillgit.domain.did_you_mean import nearest
 from skillgit.errors import SkillgitError, UsageError
 from skillgit.lazy import loaded_on_use
@@ -124,7 +124,7 @@ class VerbCommand(DescribedCommand):
         """Carry the verb out; what only reads answers from one moment, also while a run is trained."""
         request = self.request(ctx)
         session = ctx.obj.asked(context_of(ctx.obj.context, request), self.form(ctx), quiet=_is_quiet(request))
-        reads = self.verb.effect_of(request) is Effect.READS
+        reads = isinstance(request, OfPast) and self.verb.effect_of(request) is Effect.READS
         try:
             with workspace.one_snapshot() if reads else nullcontext():
                 answer = self.verb.run(session, request)

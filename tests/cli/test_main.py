@@ -26,7 +26,10 @@ def options_of(command: click.Command) -> list[click.Option]:
 
 
 def command_called(name: str) -> click.Command:
-    found = cli.get_command(click.Context(cli), name)
+    found: click.Command | None = cli
+    for word in name.split():
+        assert isinstance(found, click.Group)
+        found = found.get_command(click.Context(found), word)
     assert found is not None
     return found
 
@@ -34,13 +37,13 @@ def command_called(name: str) -> click.Command:
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_catalogue_says_what_the_command_says(name):
     command = command_called(name)
-    assert command.name == name
+    assert command.name == name.split()[-1]
     assert command.get_short_help_str(limit=200).removesuffix(".") == ENTRIES[name].summary
 
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_has_help(name, skillgit):
-    ended = skillgit(name, "--help")
+    ended = skillgit(*name.split(), "--help")
     assert ended.code == 0
     assert ended.text.startswith(f"Usage: skillgit {name} ")
     assert ENTRIES[name].summary in " ".join(ended.text.split())
@@ -111,7 +114,7 @@ def test_help_lists_all_commands_by_section(skillgit):
         start = lines.index(f"{title}:")
         end = lines.index("", start) if "" in lines[start:] else len(lines)
         # a long summary goes on on a further line, which begins further to the right
-        listed = [line.split()[0] for line in lines[start + 1 : end] if line[2] != " "]
+        listed = [re.split(r"\s{2,}", line.strip())[0] for line in lines[start + 1 : end] if line[2] != " "]
         assert listed == [entry.name for entry in entries]
 
 
