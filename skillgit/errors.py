@@ -15,9 +15,9 @@ class ExitCode(IntEnum):
 
     OK = 0  # done; for ``diff --exit-code``: no difference
     NO = 1
-    """The answer is no: differences with ``--exit-code``, faults that ``fsck``, ``data check``, ``lint`` or ``scan``
-    found, no best version, no candidate that passed the gate, a changed skill that does not pass, a judge that does not
-    agree with itself."""
+    """The answer is no: differences with ``--exit-code``, faults that ``fsck``, ``lint`` or ``doctor`` found, no best
+    version, no candidate that passed the gate, a changed skill that does not pass, a judge that does not agree with
+    itself."""
     USAGE = 2  # the command line, a configuration file, a skill or a data set is not usable as given
     NOT_FOUND = 3  # not a skillgit repository, or no such run, version, item or plug-in
     CONFLICT = 4  # someone else writes this run, or a ref moved

@@ -42,8 +42,7 @@ def test_a_policy_in_a_file_decides_and_is_recorded_by_its_name(repository):
     assert "policy=careful" in gates
     assert "policy=strict" not in gates
     skillgit("train", "searchqa/default", "--run", "one", *asked, cwd=repository)
-    skillgit("fsck", "--deep", cwd=repository)
-    replayed = skillgit("replay", cwd=repository).out
+    replayed = skillgit("fsck", "--deep", cwd=repository).out
     assert "without the policy careful" in replayed, "nobody runs a file for a look at history"
 
 

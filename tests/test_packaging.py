@@ -101,8 +101,8 @@ def test_an_installed_skillgit_says_its_version(installed: Path, tmp_path: Path)
 
 
 def test_an_installed_skillgit_knows_its_plugins(installed: Path, tmp_path: Path):
-    assert "searchqa" in run(installed / "skillgit", "envs", cwd=tmp_path)
-    assert "offline" in run(installed / "skillgit", "backends", cwd=tmp_path)
+    listed = run(installed / "skillgit", "plugins", cwd=tmp_path)
+    assert all(name in listed for name in ("searchqa", "offline", "racing"))
 
 
 def test_an_installed_skillgit_finds_its_configurations(installed: Path, tmp_path: Path):

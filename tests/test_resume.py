@@ -148,7 +148,7 @@ def test_a_run_killed_in_a_round_ends_in_the_same_commits(strategy, moment, coun
     assert in_rounds(tmp_path, strategy) == (repository, 0)
     assert refs(repository) == refs(whole)
     skillgit("fsck", "--deep", cwd=repository)
-    assert "all came out as recorded" in skillgit("replay", "small", cwd=repository).out
+    assert "all came out as recorded" in skillgit("fsck", "small", "--deep", cwd=repository).out
 
 
 @pytest.fixture(scope="module")

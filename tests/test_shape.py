@@ -109,7 +109,7 @@ def raises_again(handler: ast.ExceptHandler) -> bool:
 
 UNPACKERS = {"extractall", "unpack_archive"}
 ARCHIVES = {"zipfile", "tarfile", "shutil"}
-ENTRIES_CHECKED = {"skillgit/store/tree.py", "skillgit/app/upkeep/commit_checks.py", "skillgit/store/work_tree.py"}
+ENTRIES_CHECKED = {"skillgit/store/tree.py", "skillgit/app/upkeep/run_checks.py", "skillgit/store/work_tree.py"}
 WORK_TREES = {"skillgit/store/promotion.py"}
 """Their paths are those of work trees, which git itself lists."""
 STARTERS_OF_GIT = {

@@ -35,18 +35,14 @@ class Flaky(SearchQA):
 '''
 
 
-def verdicts(repository, run) -> list[dict[str, object]]:
-    """Return the events of a run that a gate decided on, as ``replay`` made them again."""
-    events = json.loads(skillgit("replay", run, "--json", cwd=repository).out)["events"]
-    gated = git("log", "--all", "--format=%H", "--grep=^Skillgit-Gate:", cwd=repository).out.split()
-    return [event for event in events if event["commit"] in gated]
-
-
 def check(repository, run) -> None:
-    found = verdicts(repository, run)
-    assert found
-    assert [(event["label"], event["lacking"], event["differing"]) for event in found if not event["gate"]] == []
-    assert all(not event["differing"] for event in found)
+    """Ask every gate of ``run`` again, with the evidence of its items."""
+    (remade,) = json.loads(skillgit("fsck", run, "--deep", "--json", cwd=repository).out)["remade"]
+    events = [json.loads(line) for line in skillgit("events", run, "--jsonl", cwd=repository).out.splitlines()]
+    commits = {event["commit"] for event in events}
+    gated = git("log", "--all", "--format=%H", "--grep=^Skillgit-Gate:", cwd=repository).out.split()
+    assert remade["gates"] == len(commits.intersection(gated)) > 0
+    assert remade["lacking"] == []
     skillgit("fsck", "--deep", cwd=repository)
 
 
@@ -80,7 +76,9 @@ def test_of_an_imported_run(tmp_path):
     repository = new_repository(tmp_path / "mine")
     outputs = write_outputs(tmp_path / "outputs")
     skillgit("import", str(outputs.path), "--run", "one", cwd=repository)
-    found = verdicts(repository, "one")
-    assert sum(bool(event["gate"]) for event in found) > 0
-    assert {tuple(event["lacking"]) for event in found if not event["gate"]} <= {("gate, without its items",)}
+    (remade,) = json.loads(skillgit("fsck", "one", "--deep", "--json", cwd=repository).out)["remade"]
+    assert remade["gates"] > 0
+    assert {reason.partition(": ")[2] for reason in remade["lacking"] if "gate" in reason} <= {
+        "gate, without its items"
+    }
     skillgit("fsck", "--deep", cwd=repository)

@@ -108,7 +108,7 @@ def require(where: str, environment: str, values: Mapping[str, object]) -> None:
 
 
 def fields_hint(environment: str) -> str:
-    return f"skillgit envs {environment} lists the fields of an item"
+    return f"skillgit plugins {environment} lists the fields of an item"
 
 
 class PackagedEnvironment(ABC):

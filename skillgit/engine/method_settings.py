@@ -81,7 +81,7 @@ class TrainSettings(_Section):
     batch_size: Positive = Field(20, description="Train items per batch; a step has accumulation batches.")
     accumulation: Positive = Field(1, description="Batches per step; all see the same skill and history.")
     strategy: str = Field(
-        "refine", description="How candidates are found: skillgit strategies lists them, or path/to/file.py:Class."
+        "refine", description="How candidates are found: skillgit plugins lists them, or path/to/file.py:Class."
     )
     round_steps: Positive = Field(
         4, description="Steps that strategies with rounds propose from one version at once; skillopt has none."

@@ -241,7 +241,7 @@ class Strategy(ABC):
     """Finds candidates; see ``docs/strategies.md`` for one of thirty lines."""
 
     name: ClassVar[str]
-    summary: ClassVar[str]  # one line for ``skillgit strategies``, which reads it without importing the module
+    summary: ClassVar[str]  # one line for ``skillgit plugins``, which reads it without importing the module
     keys: ClassVar[tuple[str, ...]] = ()  # keys of the configuration on which it depends, such as ``train.round_steps``
     prompts: ClassVar[tuple[str, ...]] = ()  # prompts of ``skillgit.engine`` that only runs of this strategy depend on
 

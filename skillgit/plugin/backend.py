@@ -223,7 +223,7 @@ class Price:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackendInfo:
-    """What ``skillgit backends`` says of a backend."""
+    """What ``skillgit plugins`` says of a backend."""
 
     name: str  # its entry point
     summary: str  # one sentence

@@ -189,7 +189,7 @@ def raise_all(faults: Sequence[DataError]) -> None:
     if single:
         first, count = single[0], len(single) - 1
         problem = f"{first.message}; and {count} more fault{'s' * (count > 1)}"
-        raise DataError(problem, hint=f"{first.hint}; skillgit data check CONFIG lists all faults", faults=single)
+        raise DataError(problem, hint=f"{first.hint}; skillgit doctor CONFIG lists all faults", faults=single)
 
 
 def singled(faults: Sequence[DataError]) -> tuple[DataError, ...]:

@@ -99,7 +99,7 @@ class PublishedRow:
             columns = ", ".join(map(str, self.fields)) or "nothing"
             raise DataError(
                 f"row {self.number} of {self.file} has no {names[0]}; it has {columns}",
-                hint="the data have changed their form: take the revision that skillgit envs NAME shows",
+                hint="the data have changed their form: take the revision that skillgit plugins NAME shows",
             )
         return value
 
@@ -140,7 +140,7 @@ class PublicSource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EnvironmentInfo:
-    """What ``skillgit envs`` says of an environment."""
+    """What ``skillgit plugins`` says of an environment."""
 
     name: str  # its entry point
     summary: str  # one sentence

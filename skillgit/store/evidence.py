@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING
 import pygit2
 
 from skillgit.domain.event import Inherited, SlowMerged
+from skillgit.domain.finding import Finding
 from skillgit.domain.ids import git_object_id
 from skillgit.domain.run_state import fold
 from skillgit.errors import InvariantError, SkillgitError
 from skillgit.store import history, refs, tree
 from skillgit.store.git_binary import until_kept
-from skillgit.store.integrity import IntegrityProblem
 from skillgit.store.repo import Repo, message_of
 from skillgit.store.seals import evidence_elsewhere, is_own
 from skillgit.store.transaction import RefUpdate, update_refs
@@ -236,19 +236,17 @@ def _listed(repo: Repo, run: str) -> str | None:
     return None if content is None else content.decode(errors="replace")
 
 
-def dropping_problems(
-    repo: Repo, run: str, records: Sequence[Recorded], chain: Collection[str]
-) -> Iterator[IntegrityProblem]:
+def dropping_problems(repo: Repo, run: str, records: Sequence[Recorded], chain: Collection[str]) -> Iterator[Finding]:
     """Yield where the list of dropped evidence is none, or names what is never dropped; ``chain`` has kept trees."""
     text, name = _listed(repo, run), refs.short(refs.dropped_ref(run))
     if text is None:
         sentence = f"{name} leads to no commit with the file '{_LIST}', which says what evidence was dropped"
-        yield IntegrityProblem(sentence=sentence)
+        yield Finding(sentence=sentence)
         return
     lines = text.splitlines()
     for line in lines:
         if _LINE.fullmatch(line) is None:
-            yield IntegrityProblem(sentence=f"{name} has a line that names no evidence: '{line[:_SHOWN]}'")
+            yield Finding(sentence=f"{name} has a line that names no evidence: '{line[:_SHOWN]}'")
     if not lines:
         return
     try:
@@ -264,7 +262,7 @@ def dropping_problems(
             sentence = (
                 f"{name} names its evidence, and that of the first, the best and the last version is never dropped"
             )
-            yield IntegrityProblem(commit=record.commit, sentence=sentence)
+            yield Finding(commit=record.commit, sentence=sentence)
 
 
 def spared(records: Sequence[Recorded], *, inheritance: bool = True) -> frozenset[str]:

@@ -12,21 +12,13 @@ from typing import TYPE_CHECKING
 
 from pygit2 import Blob, Commit, GitError, Object, Oid, Tree
 
+from skillgit.domain.finding import Finding
 from skillgit.domain.untrusted.file_names import DEPTH
 from skillgit.store.git_binary import git
 from skillgit.store.repo import Repo
 
 if TYPE_CHECKING:
     from skillgit.store.commit_message import Recorded
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IntegrityProblem:
-    commit: str = ""  # the commit that contains it; empty if none does
-    sentence: str  # what is wrong, without a full stop
-    # whether it follows from the rest of the history, so that it can be repaired without losing a fact
-    repairable: bool = False
-    remark: bool = False  # whether it breaks no rule of history, and is something to know before the run is used
 
 
 __all__ = ["Blob", "Commit", "GitError", "Object", "Oid", "Tree"]
@@ -187,14 +179,14 @@ def _tail(path: Path, size: int) -> bytes:
 _GRAFTS = "info/grafts"
 
 
-def sight_problems(repo: Repo) -> Iterator[IntegrityProblem]:
+def sight_problems(repo: Repo) -> Iterator[Finding]:
     """Yield what makes git and skillgit disagree about this repository."""
     answer = git(repo, "for-each-ref", "--count=1", "--format=%(refname)", "refs/replace/")
     if answer.code != 0:
-        yield IntegrityProblem(sentence=f"git cannot read this repository: {answer.error.partition(chr(10))[0]}")
+        yield Finding(sentence=f"git cannot read this repository: {answer.error.partition(chr(10))[0]}")
     elif name := answer.out.decode().strip():
         oid = name.rpartition("/")[2]
-        yield IntegrityProblem(sentence=f"{name} shows git another object than the history has; git replace -d {oid}")
+        yield Finding(sentence=f"{name} shows git another object than the history has; git replace -d {oid}")
     grafts = repo.common_dir / _GRAFTS
     if grafts.is_file() and any(line.strip() and not line.startswith("#") for line in grafts.read_text().splitlines()):
-        yield IntegrityProblem(sentence=f"{_GRAFTS} gives commits other parents than they have; remove {grafts}")
+        yield Finding(sentence=f"{_GRAFTS} gives commits other parents than they have; remove {grafts}")

@@ -130,6 +130,8 @@ class VerbCommand(DescribedCommand):
             with workspace.one_snapshot() if reads else nullcontext():
                 answer = self.verb.run(session, request)
                 session.present(answer)
+            if answer.error is not None:
+                raise answer.error
         except MisuseError as error:
             raise click.UsageError(error.message, ctx) from error
         return int(answer.exit_code)
@@ -266,7 +268,7 @@ class VerbGroup(DescribedCommand, click.Group):
 def refuse_unknown(ctx: click.Context, args: list[str], names: Iterable[str]) -> None:
     if not args or args[0] in names or args[0].startswith("-") or ctx.resilient_parsing:
         return
-    near = ELSEWHERE.get(args[0]) or nearest(args[0], names)
+    near = ELSEWHERE.get(" ".join(args[:2])) or ELSEWHERE.get(args[0]) or nearest(args[0], names)
     hint = f", did you mean '{near}'?" if near else ""
     raise click.UsageError(f"there is no command '{args[0]}'{hint}", ctx)
 

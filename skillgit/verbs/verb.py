@@ -89,7 +89,8 @@ class Answer:
         rows: The rows of a list; without ``lines`` the table draws them.
         exit_code: What the command ends with.
         pager: Whether a terminal pages it.
-        notes: Sentences in addition to the answer, each with a hint or none.
+        notes: Sentences in addition to the answer, each with a hint or none; or a hint alone.
+        error: What the command ends with after its answer: a part of the work failed.
     """
 
     schema: str = ""
@@ -100,6 +101,7 @@ class Answer:
     exit_code: int = ExitCode.OK
     pager: bool = False
     notes: Sequence[tuple[str, str]] = ()
+    error: SkillgitError | None = None
 
     def for_people(self, screen: Screen, now: datetime) -> Iterable[str | bytes]:
         """Return the lines that people read."""
@@ -215,7 +217,11 @@ class TerminalSession(VerbSession):
     def stdin(self) -> str: ...
 
     @abstractmethod
-    def surface(self, name: Literal["mcp", "web"]) -> ModuleType:
+    def heartbeat(self) -> AbstractContextManager[Callable[[str], None]]:
+        """Say what takes long while the block runs; it hears in a few words what is being done."""
+
+    @abstractmethod
+    def surface(self, name: Literal["mcp", "tui", "web"]) -> ModuleType:
         """Return the module that serves another surface, which verbs do not know."""
 
     @abstractmethod

@@ -26,7 +26,7 @@ SECTIONS: dict[str, tuple[CommandEntry, ...]] = {
         CommandEntry("use", "runs", "Make RUN the default run"),
     ),
     "Look": (
-        CommandEntry("tui", "commands.tui", "Browse runs and their history on the screen"),
+        CommandEntry("tui", "tui", "Browse runs and their history on the screen"),
         CommandEntry("serve", "serve", "Show the repository in a browser, and train from there"),
         CommandEntry("mcp", "serve", "Answer agents about the history, by the Model Context Protocol"),
         CommandEntry("runs", "runs", "List the runs, newest first"),
@@ -61,31 +61,19 @@ SECTIONS: dict[str, tuple[CommandEntry, ...]] = {
         CommandEntry("gate", "measure", "Judge the skills that a pull request changes by their scores"),
     ),
     "Share": (
-        CommandEntry("push", "commands.exchange", "Send runs to another repository"),
-        CommandEntry("pull", "commands.exchange", "Take in the runs of another repository"),
-        CommandEntry("clone", "commands.exchange", "Copy a repository with its runs, notes and rejected candidates"),
+        CommandEntry("push", "exchange", "Send runs to another repository"),
+        CommandEntry("pull", "exchange", "Take in the runs of another repository"),
+        CommandEntry("clone", "exchange", "Copy a repository with its runs, notes and rejected candidates"),
     ),
     "Keep": (
-        CommandEntry("fsck", "commands.upkeep", "Check that history keeps its rules"),
-        CommandEntry("lint", "commands.upkeep", "Check skill folders by the rules of Agent Skills"),
-        CommandEntry(
-            "scan", "commands.upkeep", "Look for secrets, leaked items and large files in what a push would publish"
-        ),
-        CommandEntry("replay", "commands.upkeep", "Make a run again from its commits, and compare"),
-        CommandEntry("gc", "commands.upkeep", "Fold the branches of finished runs, or drop old evidence"),
-        CommandEntry("doctor", "commands.setup", "Check this machine and the models of CONFIG"),
-        CommandEntry("config", "commands.setup", "Show the settings that CONFIG amounts to"),
-        CommandEntry("data", "commands.start", "Check the items of CONFIG, or fetch public ones"),
-        CommandEntry(
-            "plugins", "commands.setup", "List environments, backends and strategies, or every setting of one"
-        ),
-        CommandEntry("envs", "commands.setup", "List the environments, or describe one"),
-        CommandEntry("backends", "commands.setup", "List the model backends, or describe one"),
-        CommandEntry(
-            "strategies", "commands.setup", "List the strategies, by which candidates are found, or describe one"
-        ),
-        CommandEntry("completion", "commands.setup", "Print a script that completes commands in your shell"),
-        CommandEntry("help", "commands.setup", "Show the help of a command"),
+        CommandEntry("fsck", "upkeep", "Check that history keeps its rules"),
+        CommandEntry("lint", "upkeep", "Check skill folders, or what a push would publish"),
+        CommandEntry("gc", "upkeep", "Fold the branches of finished runs, or drop old evidence"),
+        CommandEntry("doctor", "setup", "Check this machine, and the models and items of CONFIG"),
+        CommandEntry("config", "setup", "Show the settings that CONFIG amounts to"),
+        CommandEntry("plugins", "setup", "List environments, backends and strategies, describe one, or fetch its data"),
+        CommandEntry("completion", "commands.manual", "Print a script that completes commands in your shell"),
+        CommandEntry("help", "commands.manual", "Show the help of a command"),
     ),
     "Plumbing": (
         CommandEntry("rev-parse", "log", "Print the commit that REV names"),
@@ -108,6 +96,11 @@ ELSEWHERE = {
     "matrix": "items --models",
     "reindex": "fsck --repair",
     "undo": "revert",
+    "replay": "fsck --deep",
+    "scan": "lint --secrets",
+    "data": "plugins NAME --fetch DIR",
+    "data check": "doctor CONFIG",
+    **dict.fromkeys(("envs", "backends", "strategies"), "plugins"),
     "restore": "revert --to",
     "retry": "cherry-pick --rejected",
     "prune": "shorten --rules",

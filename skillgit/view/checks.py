@@ -1,39 +1,149 @@
-"""What checks of the history, of skills and of what would be published report, and what was tidied."""
+"""What checks of the history, of skills, of data and of what would be published report, and what was tidied."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import TYPE_CHECKING, Final
 
-from skillgit.app.skill_format.lint_rules import RuleSeverity
-from skillgit.app.upkeep.run_checks import INDEX, Replay, Replayed
+from skillgit.domain.finding import Finding, Severity
 from skillgit.domain.skill_listing import ListingState
+from skillgit.view.json_values import Json, picked, plain_value
 from skillgit.view.numbers import plural, short
 from skillgit.view.surface import Screen, Style
-from skillgit.view.text import fit, headed, one_line, pad
+from skillgit.view.text import headed, one_line
 
 if TYPE_CHECKING:
     from skillgit.app.exchange.push_check import Scan
-    from skillgit.app.exchange.secret_scan import ScanFinding
     from skillgit.app.skill_format.library_lint import LibraryReport
     from skillgit.app.skill_format.lint import Linted
-    from skillgit.app.upkeep.fsck import Checked, Problem
+    from skillgit.app.upkeep.fsck import Checked, RemadeRun
     from skillgit.app.upkeep.maintenance import Tidied
 
 
-_STYLES = {RuleSeverity.ERROR: Style.REJECTED, RuleSeverity.WARNING: Style.REVERTED}
+_STYLES = {Severity.ERROR: Style.REJECTED, Severity.WARNING: Style.REVERTED, Severity.REMARK: Style.SKIPPED}
+
+
+@dataclass(frozen=True, slots=True)
+class FindingForm:
+    """How a command says what its check finds.
+
+    Attributes:
+        error: Its word for an error.
+        warning: Its word for a warning.
+        fields: The fields of a record for programs: names of the finding's, with the command's own name before ``=``.
+    """
+
+    error: str
+    warning: str
+    fields: str
+
+    def word(self, finding: Finding) -> str:
+        if finding.repairable:
+            return "repairable"
+        words = {Severity.ERROR: self.error, Severity.WARNING: self.warning, Severity.REMARK: "remark"}
+        return words[finding.severity]
+
+    def record(self, finding: Finding) -> dict[str, Json]:
+        own: Mapping[str, Json] = {
+            "severity": self.word(finding),
+            "remark": finding.severity is Severity.REMARK,
+            "repairable": finding.repairable,
+        }
+        names = (field.partition("=")[::2] for field in self.fields.split())
+        return {
+            name: own[name] if name in own else plain_value(getattr(finding, attribute or name))
+            for name, attribute in names
+        }
+
+    def lines(self, findings: Iterable[Finding], screen: Screen) -> Iterator[str]:
+        """Yield where and what each finding is, and the way out once for those in a row that share it."""
+        for (hint, _), group in groupby(findings, key=lambda finding: (finding.hint, finding.severity)):
+            for finding in group:
+                word = f"{screen.paint(_STYLES[finding.severity], self.word(finding))}:"
+                where = _where(finding, screen)
+                rule = f" [{finding.rule}]" if finding.rule else ""
+                yield f"{f'{where}: ' if where else ''}{word} {finding.sentence}{rule}"
+                if evidence := "  ".join(filter(None, (finding.fingerprint, finding.excerpt))):
+                    yield f"    {screen.paint(Style.FAINT, evidence)}"
+            if hint and not finding.repairable:
+                yield f"    {screen.paint(Style.FAINT, hint)}"
+
+
+def _where(finding: Finding, screen: Screen) -> str:
+    position = finding.path or ("message" if finding.commit and finding.line else "")
+    where = f"{position}:{finding.line}" if finding.line else position
+    commit = screen.paint(Style.OID, short(finding.commit)) if finding.commit else ""
+    return "  ".join(filter(None, (finding.run, commit, where)))
+
+
+FSCK: Final = FindingForm("broken", "broken", "run commit sentence repairable remark")
+LINT: Final = FindingForm("error", "warning", "rule severity path line sentence mend=hint")
+SCAN: Final = FindingForm("stop", "warn", "rule severity commit path line what=sentence excerpt fingerprint")
+DATA: Final = FindingForm("fault", "warning", "severity kind=rule sentence hint items")
+
+
+def problem_lines(report: Checked, screen: Screen) -> Iterator[str]:
+    yield from (f"{screen.paint(Style.ACCEPTED, 'repaired')}: {repair}" for repair in report.mended)
+    yield from FSCK.lines(report.problems, screen)
+    for run in report.remade:
+        is_sound = not any(run.run == problem.run and problem.severity is Severity.ERROR for problem in report.problems)
+        yield from _remade(run, screen, is_sound=is_sound)
+    remarks = sum(problem.severity is Severity.REMARK for problem in report.problems)
+    count = "no problems" if report.sound else plural(len(report.problems) - remarks, "problem")
+    also = f", {plural(remarks, 'remark')}" if remarks else ""
+    yield f"checked {plural(report.runs, 'run')}, {plural(report.commits, 'event')}: {count}{also}"
+
+
+def _remade(run: RemadeRun, screen: Screen, *, is_sound: bool) -> Iterator[str]:
+    outcome = "nothing came out otherwise" if run.lacking else "all came out as recorded"
+    yield f"{run.run}: {plural(run.events, 'event')} made again, {outcome if is_sound else 'with problems'}"
+    want = "their policy" if all("the policy" in reason for reason in run.lacking) else "evidence"
+    screenings = f", {plural(run.screenings, 'screening')}" if run.screenings else ""
+    parts = (
+        f"asked again: {plural(run.gates, 'gate')}{screenings}",
+        f"applied again: {plural(run.patches, 'patch', 'patches')}",
+        f"{len(run.lacking)} not, for want of {want}" if run.lacking else "",
+    )
+    yield f"  {screen.dotted(parts)}"
+    yield from (screen.paint(Style.FAINT, f"  not again: {reason}") for reason in run.lacking)
+    yield f"  history {screen.paint(Style.OID, run.history)}"
 
 
 def linted(report: Linted, screen: Screen) -> Iterator[str]:
     for skill in report.skills:
-        for fault in skill.faults:
-            path = f"{skill.place}/{fault.path}" if fault.path else skill.place
-            word = screen.paint(_STYLES[fault.severity], fault.severity.value)
-            line = f":{fault.line}" if fault.line else ""
-            yield f"{path}{line}: {word}: {fault.sentence} [{fault.rule}]"
-            yield f"    {screen.paint(Style.FAINT, fault.mend)}"
+        paths = ((fault, f"{skill.place}/{fault.path}" if fault.path else skill.place) for fault in skill.faults)
+        yield from LINT.lines([replace(fault, path=path) for fault, path in paths], screen)
     counts = [plural(count, word) for count, word in ((report.errors, "error"), (report.warnings, "warning")) if count]
-    yield f"checked {plural(len(report.skills), 'skill')}: {', '.join(counts) or 'nothing to mend'}"
+    yield f"checked {plural(len(report.skills), 'skill')}: {', '.join(counts) or 'no problems'}"
+
+
+def lint_document(report: Linted) -> dict[str, object]:
+    skills = [{**picked(skill, "place name"), "faults": [*map(LINT.record, skill.faults)]} for skill in report.skills]
+    return {"errors": report.errors, "warnings": report.warnings, "skills": skills}
+
+
+def library_document(report: LibraryReport) -> dict[str, object]:
+    return picked(report, "listings nearest") | {"findings": {"skills": lint_document(report.findings)["skills"]}}
+
+
+def scanned(result: Scan, screen: Screen) -> Iterator[str]:
+    stops, warnings = result.stops, result.warnings
+    yield from SCAN.lines((*stops, *warnings), screen)
+    counts = (
+        f"{plural(len(stops), 'finding')} that would stop a push" if stops else "",
+        plural(len(warnings), "warning") if warnings else "",
+        f"{result.allowed} allowed" if result.allowed else "",
+    )
+    scope = f"looked at {plural(result.commits, 'commit')}, {plural(result.files, 'file')}"
+    yield f"{scope}: {', '.join(filter(None, counts)) or 'nothing found'}"
+
+
+def scan_document(result: Scan) -> dict[str, object]:
+    return picked(result, "commits files findings allowed unchecked") | {
+        "findings": [*map(SCAN.record, result.findings)]
+    }
 
 
 _SHOWN = {
@@ -66,109 +176,6 @@ def library_lines(report: LibraryReport, screen: Screen) -> Iterator[str]:
 def _nearest(report: LibraryReport, name: str) -> tuple[str, str]:
     neighbour = report.nearest.get(name)
     return ("", "") if neighbour is None else (one_line(neighbour.name), f"{round(100 * neighbour.share)} %")
-
-
-_DIFFERS = "differs"
-_CHECKED = len("gate patch")
-
-
-def replay_lines(replay: Replay, screen: Screen, *, quiet: bool) -> Iterator[str]:
-    width = max((len(event.label) for event in replay.events), default=0)
-    for event in replay.events:
-        if event.differing or not quiet:
-            yield _line(event, screen, width)
-        yield from (f"  {screen.paint(Style.REJECTED, difference)}" for difference in event.differing)
-    yield from (screen.paint(Style.REJECTED, difference) for difference in replay.differing)
-    if not replay.index:
-        yield screen.paint(Style.REJECTED, INDEX)
-    if not quiet:
-        yield ""
-    yield from _summary(replay, screen)
-
-
-def _line(event: Replayed, screen: Screen, width: int) -> str:
-    word, style = (_DIFFERS, Style.REJECTED) if event.differing else ("same", Style.ACCEPTED)
-    checks = f"{'gate' if event.gate else '    '} {'patch' if event.patch else ''}"
-    cells = [
-        pad(screen.paint(style, word), len(_DIFFERS)),
-        event.label.ljust(width),
-        screen.paint(Style.OID, short(event.commit)),
-        checks.ljust(_CHECKED),
-    ]
-    start = "  ".join(cells)
-    note = f"not again: {'; '.join(event.lacking)}" if event.lacking else event.title
-    room = screen.width - (len(_DIFFERS) + width + len(short(event.commit)) + _CHECKED + 8) if screen.width else 0
-    text = fit(note, room, screen.glyphs.ellipsis) if room > 0 else note
-    return f"{start}  {screen.paint(Style.FAINT, text) if event.lacking else text}".rstrip()
-
-
-def _summary(replay: Replay, screen: Screen) -> Iterator[str]:
-    differ = sum(bool(event.differing) for event in replay.events)
-    gates = sum(event.gate for event in replay.events)
-    patches = sum(event.patch for event in replay.events)
-    reasons = [reason for event in replay.events for reason in event.lacking]
-    lacking, want = len(reasons), "their policy" if all("the policy" in text for text in reasons) else "evidence"
-    outcome = "nothing came out otherwise" if lacking else "all came out as recorded"
-    outcome = outcome if replay.same else f"{differ} came out otherwise"
-    if not differ and not replay.same:
-        outcome = "the commits agree with each other, and something around them does not"
-    yield f"{replay.run}: {plural(len(replay.events), 'event')} made again, {outcome}"
-    screenings = sum(event.screening for event in replay.events)
-    more = f" · {plural(screenings, 'screening')}" if screenings else ""
-    yield (
-        f"asked again: {plural(gates, 'gate')}{more} · applied again: {plural(patches, 'patch', 'patches')}"
-        + (f" · {lacking} not, for want of {want}" if lacking else "")
-    )
-    yield f"history {screen.paint(Style.OID, replay.history)}"
-
-
-def scanned(result: Scan, screen: Screen) -> Iterator[str]:
-    yield from found(result, screen)
-    counts = (
-        f"{plural(len(result.stops), 'finding')} that would stop a push" if result.stops else "",
-        plural(len(result.warnings), "warning") if result.warnings else "",
-        f"{result.allowed} allowed" if result.allowed else "",
-    )
-    scope = f"looked at {plural(result.commits, 'commit')}, {plural(result.files, 'file')}"
-    yield f"{scope}: {', '.join(filter(None, counts)) or 'nothing found'}"
-
-
-def found(result: Scan, screen: Screen) -> Iterator[str]:
-    for hit in (*result.stops, *result.warnings):
-        style = Style.REJECTED if hit in result.stops else Style.REVERTED
-        word = screen.paint(style, hit.severity.value)
-        yield f"{word}  {screen.paint(Style.OID, short(hit.commit))}  {_position(hit)}: {hit.what} [{hit.rule.value}]"
-        faint = "  ".join(part for part in (hit.fingerprint, hit.excerpt) if part)
-        yield f"      {screen.paint(Style.FAINT, faint)}"
-
-
-def _position(finding: ScanFinding) -> str:
-    if not finding.path:
-        return f"message, line {finding.line}"
-    return f"{finding.path}:{finding.line}" if finding.line else finding.path
-
-
-_WIDTH = len("repairable")
-
-
-def problem_lines(report: Checked, screen: Screen) -> Iterator[str]:
-    for repair in report.mended:
-        yield f"{pad(screen.paint(Style.ACCEPTED, 'mended'), _WIDTH)}  {repair}"
-    for problem in report.problems:
-        commit = f"{screen.paint(Style.OID, short(problem.commit))}  " if problem.commit else ""
-        word, style = _severity(problem)
-        run = f"{problem.run}  " if problem.run else ""
-        yield f"{pad(screen.paint(style, word), _WIDTH)}  {run}{commit}{problem.sentence}"
-    remarks = sum(problem.remark for problem in report.problems)
-    count = "no problems" if report.sound else plural(len(report.problems) - remarks, "problem")
-    also = f", {plural(remarks, 'remark')}" if remarks else ""
-    yield f"checked {plural(report.runs, 'run')}, {plural(report.commits, 'event')}: {count}{also}"
-
-
-def _severity(problem: Problem) -> tuple[str, Style]:
-    if problem.remark:
-        return "remark", Style.SKIPPED
-    return ("repairable", Style.REVERTED) if problem.repairable else ("broken", Style.REJECTED)
 
 
 def gc_lines(rows: Sequence[Tidied], *, dry_run: bool) -> Iterator[str]:

@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import shlex
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from skillgit.plugin.environment import EnvironmentInfo, Option, PublicSource, SourceKind
+from skillgit.domain.finding import Severity
+from skillgit.plugin.environment import EnvironmentInfo, PublicSource, SourceKind
 from skillgit.view import numbers
+from skillgit.view.checks import DATA
+from skillgit.view.json_values import picked
 from skillgit.view.numbers import plural, short
 from skillgit.view.surface import Screen, Style
 from skillgit.view.text import cut, facts, fit, headed, inert, one_line, pad, table, width, wrap
@@ -25,52 +28,50 @@ if TYPE_CHECKING:
         Requirement,
         ScorerChoice,
     )
-    from skillgit.app.setup.plugins import BackendEntry, EnvironmentEntry, InstalledPlugin, StrategyEntry
-    from skillgit.app.sources.data_check import DataCheck, DataFinding, Severity, SplitSummary
+    from skillgit.app.setup.plugins import InstalledPlugin, StrategyInfo
+    from skillgit.app.sources.data_check import DataCheck
     from skillgit.app.sources.data_fetch import FetchedData
-    from skillgit.app.train.doctor import Checkup, Machine, RoleHealth
+    from skillgit.app.train.doctor import Checkup, RoleHealth
     from skillgit.app.train.local_servers import LocalServers
     from skillgit.app.workspace.invitations import Invitation
-    from skillgit.plugin.backend import Price
+    from skillgit.plugin.backend import BackendInfo, Price
     from skillgit.plugin.backend_settings import Knob
     from skillgit.plugin.shortcuts import ShortcutReport
 
 
 _SHORTCUTS = 6  # of them that are shown at once; --json has all
 _RULE = 60  # columns of a rule
-_HEAD = ("split", "items", "used", "one item", "shows from", "digest", "types")
 _TYPES = 4
-_STYLES = {"fault": Style.REJECTED, "warning": Style.REVERTED}
+_FORMS = {"choice": "with choices", "free answer": "with free answers"}
 
 
 def checked(check: DataCheck, screen: Screen) -> Iterator[str]:
     if check.splits:
-        rows = [_HEAD, *(_split(split) for split in check.splits)]
-        head, *body = table(rows, align="lrrrrll")
+        rows = [
+            (
+                split.split,
+                f"{split.items:,}",
+                f"{split.used:,}",
+                f"{100 * split.step:.2f}",
+                f"{100 * split.detectable:.1f}" if split.detectable is not None else "-",
+                split.digest,
+                ", ".join([f"{name} {items}" for name, items in split.types.items()][:_TYPES])
+                + (f" and {len(split.types) - _TYPES} more" if len(split.types) > _TYPES else ""),
+            )
+            for split in check.splits
+        ]
+        head, *body = table(
+            [("split", "items", "used", "one item", "shows from", "digest", "types"), *rows], align="lrrrrll"
+        )
         yield from (screen.paint(Style.FAINT, head), *body, "")
     if check.shortcuts is not None and check.shortcuts.shortcuts:
         yield from (*_shortcuts(check.shortcuts, screen), "")
-    for (severity, hint), findings in groupby(check.findings, key=lambda finding: (finding.severity, finding.hint)):
-        yield from _findings(severity, hint, findings, screen)
-        yield ""
-    faults = sum(finding.severity == "fault" for finding in check.findings)
-    warnings = len(check.findings) - faults
-    yield f"{check.environment}: {plural(faults, 'fault')}, {plural(warnings, 'warning')}"
+    if check.findings:
+        yield from (*DATA.lines(check.findings, screen), "")
+    warnings = sum(finding.severity is Severity.WARNING for finding in check.findings)
+    yield f"{check.environment}: {plural(len(check.findings) - warnings, 'fault')}, {plural(warnings, 'warning')}"
     for note in check.notes:
         yield from wrap(note, screen.width)
-
-
-def _split(split: SplitSummary) -> tuple[str, ...]:
-    types = [f"{name} {items}" for name, items in split.types.items()]
-    return (
-        split.split,
-        f"{split.items:,}",
-        f"{split.used:,}",
-        f"{100 * split.step:.2f}",
-        f"{100 * split.detectable:.1f}" if split.detectable is not None else "-",
-        split.digest,
-        ", ".join(types[:_TYPES]) + (f" and {len(types) - _TYPES} more" if len(types) > _TYPES else ""),
-    )
 
 
 def _shortcuts(report: ShortcutReport, screen: Screen) -> Iterator[str]:
@@ -93,16 +94,9 @@ def _shortcuts(report: ShortcutReport, screen: Screen) -> Iterator[str]:
         yield f"and {len(rows) - _SHORTCUTS} more that score less, which --json lists"
 
 
-_FORMS = {"choice": "with choices", "free answer": "with free answers"}
-
-
-def _findings(severity: Severity, hint: str, findings: Iterable[DataFinding], screen: Screen) -> Iterator[str]:
-    indent = " " * (width("warning") + 2)
-    label = pad(screen.paint(_STYLES[severity.value], severity.value), len(indent))
-    for finding in findings:
-        for number, line in enumerate(wrap(finding.sentence, screen.width, indent)):
-            yield f"{label}{line.removeprefix(indent)}" if number == 0 else line
-    yield from (screen.paint(Style.FAINT, line) for line in wrap(hint, screen.width, indent))
+def data_document(check: DataCheck) -> dict[str, object]:
+    fields = picked(check, "environment splits findings notes exit_code shortcuts")
+    return fields | {"findings": [*map(DATA.record, check.findings)]}
 
 
 def fetched(dataset: FetchedData, screen: Screen) -> Iterator[str]:
@@ -127,32 +121,77 @@ _SOURCES = {
 
 
 def lines(checkup: Checkup, screen: Screen) -> Iterator[str]:
-    yield from facts(_machine(checkup.machine), screen, label=_LABEL)
-    where = checkup.repository
-    runs = f"{where.path}, {numbers.plural(where.runs, 'run')}" if where is not None else "none around this folder"
-    yield from facts([("repository", runs)], screen, label=_LABEL)
+    machine, where = checkup.machine, checkup.repository
+    programs = ((program.name, program.path or f"not found; it {program.purpose}") for program in machine.programs)
+    machine_facts = (
+        ("python", f"{machine.python} on {machine.system}"),
+        ("git", machine.git or "not found; it is needed to look at differences"),
+        ("sqlite", machine.sqlite),
+        *programs,
+        ("repository", f"{where.path}, {plural(where.runs, 'run')}" if where else "none around this folder"),
+    )
+    yield from facts(machine_facts, screen, label=_LABEL)
     for role in checkup.roles:
         yield ""
         name = screen.paint(Style.STRONG, f"{role.backend}/{role.model}")
         yield from facts([(role.role, name)], screen, label=_LABEL)
-        role_facts = ((f"  {label}", text) for label, text in _role(role, checkup, screen))
-        yield from facts(role_facts, screen, label=_LABEL)
+        of_role = ((f"  {label}", text) for label, text in _role(role, checkup, screen) if text)
+        yield from facts(of_role, screen, label=_LABEL)
+
+
+def _role(role: RoleHealth, checkup: Checkup, screen: Screen) -> Iterator[tuple[str, str]]:
+    yield "calls", " ".join(filter(None, (role.place, role.version))) if role.place else ""
+    if role.model_backend:
+        address = f" at {role.model_place}" if role.model_place else ""
+        yield "asks", f"{role.model_backend}{address}, metered"
+    yield "as", role.credential
+    yield "with", ", ".join(f"{name} {json.dumps(value)}" for name, value in role.parameters.items())
+    if role.error:
+        yield "answers", screen.paint(Style.REJECTED, f"no: {role.error}")
+    elif role.answers is None:
+        yield "answers", "on this machine" if role.is_local else "not asked"
+    else:
+        by = f", as {role.answered_by}" if role.answered_by else ""
+        yield "answers", screen.paint(Style.ACCEPTED, f"yes, in {role.latency_ms} ms{by}")
+    yield "hint", role.hint
+    if role.counted is not None:
+        yield "tokens", "counted by the provider" if role.counted else "not counted by the provider, estimated"
+    price = role.price
+    if price is None:
+        yield "price", "unknown; set model.prices to cap and count dollars"
+    elif not price.usd_in and not price.usd_out:
+        yield "price", "nothing"
+    else:
+        sources = {"configuration": "by model.prices", "backend": "as the backend says"}
+        source = sources.get(role.price_source, f"by the table of {checkup.prices_of}")
+        usd_in, usd_out = numbers.money(price.usd_in), numbers.money(price.usd_out)
+        yield "price", f"{usd_in} in, {usd_out} out for a million tokens, {source}"
+    room = role.room
+    if room is None:
+        return
+    if room.context is None:
+        prompt = f"; the longest prompt has about {room.prompt:,} tokens"
+        yield "context", f"unknown; set model.context_window to check it{prompt}"
+        return
+    source = _SOURCES[room.source].format(date=checkup.contexts_of)
+    verdicts = {
+        "near": f", its reply may have {room.reply:,}: some calls may be refused",
+        "too long": ": it does not fit",
+    }
+    longest = f"the longest prompt has about {room.prompt:,}{verdicts.get(role.fit, '')}"
+    yield "context", f"{room.context:,} tokens {source}; {longest}"
 
 
 def local_lines(result: LocalServers, screen: Screen) -> Iterator[str]:
     """Show the servers of this machine with their models."""
     if not result.servers:
         yield f"looked at {', '.join(f'127.0.0.1:{port}' for port in result.ports)}"
-        return
     for number, server in enumerate(result.servers):
         if number:
             yield ""
         name = " ".join(filter(None, (screen.paint(Style.STRONG, server.program), one_line(server.version))))
         slots = f", {plural(server.slots, 'call')} at a time" if server.slots else ""
         yield f"{name}  {screen.paint(Style.FAINT, server.address)}{slots}"
-        if not server.models:
-            yield "  no models"
-            continue
         rows = [
             (
                 f"  {one_line(model.name)}",
@@ -163,86 +202,15 @@ def local_lines(result: LocalServers, screen: Screen) -> Iterator[str]:
             )
             for model in server.models
         ]
-        heads = ("  model", "context", "loaded", "JSON schemas", "")
-        head, *body = table([heads, *rows], align="lrlll")
-        yield from (screen.paint(Style.FAINT, head.rstrip()), *(line.rstrip() for line in body))
-
-
-def _machine(machine: Machine) -> Iterator[tuple[str, str]]:
-    yield "python", f"{machine.python} on {machine.system}"
-    yield "git", machine.git or "not found; it is needed to look at differences"
-    yield "sqlite", machine.sqlite
-    for program in machine.programs:
-        yield program.name, program.path or f"not found; it {program.purpose}"
-
-
-def _role(role: RoleHealth, checkup: Checkup, screen: Screen) -> Iterator[tuple[str, str]]:
-    if role.place:
-        yield "calls", " ".join(filter(None, (role.place, role.version)))
-    if role.model_backend:
-        address = f" at {role.model_place}" if role.model_place else ""
-        yield "asks", f"{role.model_backend}{address}, metered"
-    if role.credential:
-        yield "as", role.credential
-    if role.parameters:
-        yield "with", ", ".join(f"{name} {json.dumps(value)}" for name, value in role.parameters.items())
-    yield "answers", _answer(role, screen)
-    if role.hint:
-        yield "hint", role.hint
-    if role.counted is not None:
-        yield "tokens", "counted by the provider" if role.counted else "not counted by the provider, estimated"
-    yield "price", _price(role, checkup)
-    if role.room is not None:
-        yield "context", _context(role, checkup)
-
-
-def _answer(role: RoleHealth, screen: Screen) -> str:
-    if role.error:
-        return screen.paint(Style.REJECTED, f"no: {role.error}")
-    if role.answers is None:
-        return "on this machine" if role.is_local else "not asked"
-    by = f", as {role.answered_by}" if role.answered_by else ""
-    return screen.paint(Style.ACCEPTED, f"yes, in {role.latency_ms} ms{by}")
-
-
-def _price(role: RoleHealth, checkup: Checkup) -> str:
-    if role.price is None:
-        return "unknown; set model.prices to cap and count dollars"
-    if not role.price.usd_in and not role.price.usd_out:
-        return "nothing"
-    text = f"{numbers.money(role.price.usd_in)} in, {numbers.money(role.price.usd_out)} out for a million tokens"
-    source = {"configuration": "by model.prices", "backend": "as the backend says"}
-    return f"{text}, {source.get(role.price_source, f'by the table of {checkup.prices_of}')}"
-
-
-def _context(role: RoleHealth, checkup: Checkup) -> str:
-    room = role.room
-    if room is None or room.context is None:
-        prompt = f"; the longest prompt has about {room.prompt:,} tokens" if room is not None else ""
-        return f"unknown; set model.context_window to check it{prompt}"
-    source = _SOURCES[room.source].format(date=checkup.contexts_of)
-    text = f"{room.context:,} tokens {source}; the longest prompt has about {room.prompt:,}"
-    return text + {
-        "near": f", its reply may have {room.reply:,}: some calls may be refused",
-        "too long": ": it does not fit",
-    }.get(role.fit, "")
+        if rows:
+            head, *body = table([("  model", "context", "loaded", "JSON schemas", ""), *rows], align="lrlll")
+            yield from (screen.paint(Style.FAINT, head.rstrip()), *(line.rstrip() for line in body))
+        else:
+            yield "  no models"
 
 
 _COLUMNS = 100  # of a description at most
 _HEAD_LINES, _TAIL_LINES = 10, 4  # of a longer text, that are shown
-
-
-def listed(
-    entries: Sequence[EnvironmentEntry | BackendEntry | StrategyEntry | InstalledPlugin], screen: Screen
-) -> Iterator[str]:
-    names = max((width(entry.name) for entry in entries), default=0)
-    for entry in entries:
-        summary = (getattr(entry.info, "summary", "") if entry.info else entry.error) or entry.reference
-        if entry.info and not entry.reference.startswith("skillgit"):
-            summary = f"{entry.reference}: {summary}"  # whose it is
-        excerpt = cut(summary, max(20, screen.width - names - 2), screen)
-        text = screen.paint(Style.REJECTED, excerpt) if entry.error else excerpt
-        yield f"{screen.paint(Style.STRONG, pad(entry.name, names))}  {text}".rstrip()
 
 
 def every_plugin(entries: Sequence[InstalledPlugin], screen: Screen) -> Iterator[str]:
@@ -251,20 +219,35 @@ def every_plugin(entries: Sequence[InstalledPlugin], screen: Screen) -> Iterator
         if number:
             yield ""
         yield screen.paint(Style.FAINT, kind.value)
-        yield from (f"  {line}" for line in listed(list(group), replace(screen, width=max(0, screen.width - 2))))
+        rows = list(group)
+        names = max(width(entry.name) for entry in rows)
+        for entry in rows:
+            summary = (entry.info.summary if entry.info else entry.error) or entry.reference
+            if entry.info and not entry.reference.startswith("skillgit"):
+                summary = f"{entry.reference}: {summary}"  # whose it is
+            excerpt = cut(summary, max(20, screen.width - names - 4), screen)
+            text = screen.paint(Style.REJECTED, excerpt) if entry.error else excerpt
+            yield f"  {screen.paint(Style.STRONG, pad(entry.name, names))}  {text}".rstrip()
 
 
-def environment_lines(entry: ProfiledEnvironment, screen: Screen) -> Iterator[str]:
+def plugin_lines(entry: InstalledPlugin, screen: Screen) -> Iterator[str]:
+    """Describe one plug-in."""
     screen = replace(screen, width=min(screen.width or _COLUMNS, _COLUMNS))
-    yield from _head(entry, screen)
-    info, profile = entry.info, entry.profile
+    yield f"{screen.paint(Style.STRONG, entry.name)}  {screen.paint(Style.FAINT, entry.reference)}"
+    if entry.info is not None:
+        yield from wrap(entry.info.summary, screen.width)
+        yield from _LINES[entry.kind.value](entry, screen)
+
+
+def _environment_lines(entry: ProfiledEnvironment, screen: Screen) -> Iterator[str]:
+    info: EnvironmentInfo | None = entry.info
+    profile = entry.profile
     if info is None:
         return
     if profile.fault:
         yield from _block("not all of it can be shown here", [profile.fault], screen)
     yield from _block("scorer", [info.scorer], screen)
-    scorers = [_scorer(scorer) for scorer in profile.scorers if scorer.name]
-    yield from _pairs("scorers, as env.scorer", scorers, screen)
+    yield from _pairs("scorers, as env.scorer", [_scorer(scorer) for scorer in profile.scorers if scorer.name], screen)
     yield from _pairs("needs", [_need(need) for need in profile.needs], screen)
     yield from _block("data", _data(info, profile), screen)
     if info.licence:
@@ -276,7 +259,15 @@ def environment_lines(entry: ProfiledEnvironment, screen: Screen) -> Iterator[st
     yield from _pairs("fields of an item", list(info.fields.items()), screen)
     if profile.sample is not None:
         yield from _sample(profile.sample, screen)
-    yield from _pairs("options, as env.NAME", [_option(option) for option in info.options], screen)
+    options = [
+        (option.name, f"{option.type.__name__}, default {_default(option.default)}: {option.help}")
+        for option in info.options
+    ]
+    yield from _pairs("options, as env.NAME", options, screen)
+
+
+def _default(value: object) -> str:
+    return f"'{value}'" if isinstance(value, str) else str(value).lower()
 
 
 def _scorer(scorer: ScorerChoice) -> tuple[str, str]:
@@ -313,7 +304,7 @@ def _public(name: str, source: PublicSource) -> Iterator[str]:
     yield f"{address} at {source.revision or 'the newest revision'}"
     subsets = f"; other data: --subset {' or '.join(source.subsets)}" if source.subsets else ""
     splits = f"; divided: --ids {' or '.join(source.splits)}" if source.splits else ""
-    yield f"skillgit data fetch {name}{subsets}{splits}"
+    yield f"skillgit plugins {name} --fetch DIR{subsets}{splits}"
     yield f"or by hand: {source.layout}"
     yield from (f"known of them: {defect.sentence} ({defect.source})" for defect in source.defects)
 
@@ -357,9 +348,8 @@ def _folded(text: str, screen: Screen, indent: int) -> list[str]:
     return [*lines[:_HEAD_LINES], screen.paint(Style.FAINT, gap), *lines[-_TAIL_LINES:]]
 
 
-def backend_lines(entry: BackendEntry, screen: Screen) -> Iterator[str]:
-    yield from _head(entry, screen)
-    info = entry.info
+def _backend_lines(entry: InstalledPlugin, screen: Screen) -> Iterator[str]:
+    info: BackendInfo | None = entry.info
     if info is None:
         return
     yield from _block("network", ["needed" if info.needs_network else "not needed"], screen)
@@ -382,9 +372,8 @@ def _backend_price(price: Price) -> str:
     return ", ".join(f"${usd:g} {label}" for label, usd in prices if usd is not None)
 
 
-def strategy_lines(entry: StrategyEntry, screen: Screen) -> Iterator[str]:
-    yield from _head(entry, screen)
-    info = entry.info
+def _strategy_lines(entry: InstalledPlugin, screen: Screen) -> Iterator[str]:
+    info: StrategyInfo | None = entry.info
     if info is None:
         return
     if info.description:
@@ -394,12 +383,11 @@ def strategy_lines(entry: StrategyEntry, screen: Screen) -> Iterator[str]:
     yield from _pairs("keys of the configuration that matter to it", keys, screen)
 
 
-def _head(entry: EnvironmentEntry | BackendEntry | StrategyEntry, screen: Screen) -> Iterator[str]:
-    yield f"{screen.paint(Style.STRONG, entry.name)}  {screen.paint(Style.FAINT, entry.reference)}"
-    if entry.info is not None:
-        yield from wrap(entry.info.summary, screen.width)
-    if entry.error:
-        yield from (screen.paint(Style.REJECTED, line) for line in wrap(entry.error, screen.width))
+_LINES: Mapping[str, Callable[[Any, Screen], Iterator[str]]] = {
+    "environment": _environment_lines,
+    "backend": _backend_lines,
+    "strategy": _strategy_lines,
+}
 
 
 def _block(title: str, texts: Iterable[str], screen: Screen) -> Iterator[str]:
@@ -419,11 +407,6 @@ def _pairs(title: str, pairs: Sequence[tuple[str, str]], screen: Screen) -> Iter
         columns = max(20, screen.width - names - 4) if screen.width else 0
         for number, line in enumerate(wrap(text, columns) if text else [""]):
             yield f"  {pad(name if number == 0 else '', names)}  {line}".rstrip()
-
-
-def _option(option: Option) -> tuple[str, str]:
-    default = f"'{option.default}'" if isinstance(option.default, str) else str(option.default).lower()
-    return option.name, f"{option.type.__name__}, default {default}: {option.help}"
 
 
 def invited(rows: Sequence[Invitation], now: datetime) -> Iterator[str]:

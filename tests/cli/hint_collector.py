@@ -23,13 +23,14 @@ def hints() -> dict[str, str]:
     collected: dict[str, str] = {}
     for package in _PACKAGES:
         for path in sorted((ROOT / package).rglob("*.py")):
-            for text in _of_file(ast.parse(path.read_text(encoding="utf-8"))):
+            in_verbs = path.parent == ROOT / "skillgit" / "verbs" and path.stem != "command_line"
+            for text in _of_file(ast.parse(path.read_text(encoding="utf-8")), in_verbs=in_verbs):
                 if _TYPED.search(text):
                     collected.setdefault(text, str(path.relative_to(ROOT)))
     return collected
 
 
-def _of_file(tree: ast.Module) -> Iterator[str]:
+def _of_file(tree: ast.Module, *, in_verbs: bool) -> Iterator[str]:
     for node in ast.walk(tree):
         match node:
             case ast.Call(keywords=keywords):
@@ -39,6 +40,8 @@ def _of_file(tree: ast.Module) -> Iterator[str]:
                 yield from _said(node)
             case ast.Assign(targets=[ast.Name(id=name)], value=value) if _NAMES.search(name):
                 yield from _texts(value)
+            case ast.Tuple(elts=[_, hint]) if in_verbs:  # a note of an answer: a sentence and its hint
+                yield from _texts(hint)
             case ast.FunctionDef(name=name) if _NAMES.search(name):
                 for inner in ast.walk(node):
                     if isinstance(inner, ast.Return) and inner.value is not None:

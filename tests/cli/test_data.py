@@ -11,12 +11,14 @@ import cli_sample as sample
 import pytest
 from rich.console import Console
 
-from skillgit.app.sources.data_check import DataCheck, DataFinding, Severity, SplitSummary
+from skillgit.app.sources.data_check import DataCheck, SplitSummary
 from skillgit.app.sources.data_fetch import DataSelection, FetchedData, Written
 from skillgit.app.sources.public_data.downloads import FetchProgress
+from skillgit.app.train.doctor import Checkup, Machine
 from skillgit.cli.diagnostics import Diagnostics
 from skillgit.cli.watchers import LiveFetchWatcher
 from skillgit.domain.evaluation import Split
+from skillgit.domain.finding import Finding, Severity
 from skillgit.errors import ExitCode
 from skillgit.plugin.shortcuts import AnswerForm, Shortcut, ShortcutReport
 from skillgit.view.surface import Screen
@@ -61,16 +63,16 @@ FOUND = DataCheck(
         summary(Split.TEST, 3, 3, None, person=2, date=1),
     ),
     findings=(
-        DataFinding(
-            severity=Severity.FAULT,
-            kind="leak",
+        Finding(
+            severity=Severity.ERROR,
+            rule="leak",
             sentence="the seed skill quotes answers of selection or test items: q-7",
             hint="take the words out of the skill, or the items out of the splits",
             items=("q-7",),
         ),
-        DataFinding(
+        Finding(
             severity=Severity.WARNING,
-            kind="alike",
+            rule="alike",
             sentence="items of the train and the test split are almost the same: a-1 ~ z-9, a-2 ~ z-8",
             hint="look at them with --json, which lists all, and keep one of each in one split",
             items=("a-1", "z-9", "a-2", "z-8"),
@@ -93,9 +95,7 @@ UNREADABLE = DataCheck(
     environment="docvqa",
     splits=(),
     findings=tuple(
-        DataFinding(
-            severity=Severity.FAULT, kind="unreadable", sentence=f"val.csv:{line} has no question", hint="add one"
-        )
+        Finding(severity=Severity.ERROR, rule="unreadable", sentence=f"val.csv:{line} has no question", hint="add one")
         for line in (3, 9)
     ),
     notes=(),
@@ -116,12 +116,22 @@ FETCHED = FetchedData(
     repeated=2,
     options=("env.split_mode=split_dir", "env.split_dir=data/searchqa"),
 )
+HEALTHY = Checkup(
+    machine=Machine(python="3.13.1", system="Linux", git="2.47.0", sqlite="3.46.0", programs=()),
+    repository=None,
+    config="mine.yaml",
+    roles=(),
+    prices_of="2026-11-21",
+    contexts_of="2026-11-21",
+    notes=(),
+    exit_code=ExitCode.OK,
+)
 CASES = {
-    "data-check": ("data_check.check_data", FOUND, ("check", "mine.yaml")),
-    "data-check-json": ("data_check.check_data", FOUND, ("check", "mine.yaml", "--json")),
-    "data-check-unreadable": ("data_check.check_data", UNREADABLE, ("check", "mine.yaml")),
-    "data-fetch": ("data_fetch.fetch", FETCHED, ("fetch", "searchqa")),
-    "data-fetch-json": ("data_fetch.fetch", FETCHED, ("fetch", "searchqa", "--json")),
+    "doctor-data": ("data_check.check_data", FOUND, ("doctor", "mine.yaml")),
+    "doctor-data-json": ("data_check.check_data", FOUND, ("doctor", "mine.yaml", "--json")),
+    "doctor-data-unreadable": ("data_check.check_data", UNREADABLE, ("doctor", "mine.yaml")),
+    "data-fetch": ("data_fetch.fetch", FETCHED, ("plugins", "searchqa", "--fetch", "there")),
+    "data-fetch-json": ("data_fetch.fetch", FETCHED, ("plugins", "searchqa", "--fetch", "there", "--json")),
 }
 
 
@@ -129,18 +139,19 @@ CASES = {
 def test_every_form_is_golden(name, skillgit, fake):
     verb, result, arguments = CASES[name]
     fake(f"sources.{verb}", result)
-    ended = skillgit("data", *arguments)
+    fake("train.doctor.doctor", HEALTHY)
+    ended = skillgit(*arguments)
     path = GOLDEN / f"{name}.txt"
     if os.environ.get("UPDATE_GOLDEN"):
         path.write_bytes(ended.out)
     assert ended.out == path.read_bytes()
-    assert ended.code == (ExitCode.NO if "check" in name else ExitCode.OK)
+    assert ended.code == (ExitCode.NO if "doctor" in name else ExitCode.OK)
 
 
 def test_the_items_that_come_with_skillgit_pass(skillgit):
-    ended = skillgit("data", "check", "searchqa/default", "--json")
+    ended = skillgit("doctor", "searchqa/default", "--json")
     document = json.loads(ended.out)
-    assert (ended.code, document["schema"], document["findings"]) == (ExitCode.OK, "skillgit.data-check/1", [])
+    assert (ended.code, document["schema"], document["data"]["findings"]) == (ExitCode.OK, "skillgit.doctor/1", [])
 
 
 def test_faults_end_with_1_and_a_wrong_configuration_with_2(skillgit, tmp_path):
@@ -148,16 +159,16 @@ def test_faults_end_with_1_and_a_wrong_configuration_with_2(skillgit, tmp_path):
         (tmp_path / split).mkdir()
         (tmp_path / split / "items.jsonl").write_text('{"id": "a", "question": "?"}\n')
     place = ("-o", "env.split_mode=split_dir", "-o", f"env.split_dir={tmp_path}")
-    ended = skillgit("data", "check", "searchqa/default", *place)
-    assert (ended.code, ended.err) == (ExitCode.NO, "")
+    ended = skillgit("doctor", "searchqa/default", *place)
+    assert (ended.code, ended.err) == (ExitCode.NO, "the models are not asked while items cannot be read\n")
     assert "searchqa: " in ended.text
     assert "no answers" in ended.text
-    assert skillgit("data", "check", "searchqa/default", "-o", "env.limit=-1").code == ExitCode.USAGE
+    assert skillgit("doctor", "searchqa/default", "-o", "env.limit=-1").code == ExitCode.USAGE
 
 
 def test_options_of_fetch_are_handed_on(skillgit, fake):
     calls = fake("sources.data_fetch.fetch", FETCHED)
-    skillgit("data", "fetch", "searchqa", "--to", "there", "--revision", "main", "--ids", "split", "--subset", "a")
+    skillgit("plugins", "searchqa", "--fetch", "there", "--revision", "main", "--ids", "split", "--subset", "a")
     name, selection, options = calls[0]
     assert (name, str(options["to"])) == ("searchqa", "there")
     assert selection == DataSelection(revision="main", ids="split", subset="a")
@@ -171,20 +182,11 @@ def test_a_fetch_says_how_large_it_is_unless_it_is_to_be_quiet(skillgit, monkeyp
         return FETCHED
 
     monkeypatch.setattr("skillgit.app.sources.data_fetch.fetch", fetch)
-    assert skillgit("data", "fetch", "searchqa").err == "fetching the place at v1: 2 files, 1.0 MB; licence: unknown\n"
-    assert skillgit("data", "fetch", "searchqa", *quiet).err == ""
-
-
-@pytest.mark.parametrize("kind", ["envs", "backends"])
-def test_a_plugin_may_be_shown_by_a_word_of_its_own(kind, skillgit):
-    name = {"envs": "searchqa", "backends": "offline"}[kind]
-    assert skillgit(kind, "show", name).out == skillgit(kind, name).out != b""
-    assert skillgit(kind, "show", name, "--json").out == skillgit(kind, name, "--json").out
-    ended = skillgit(kind, "show")
-    assert (ended.code, ended.err) == (
-        ExitCode.USAGE,
-        f"skillgit: show which one?\nhint: skillgit {kind} --help\n",
+    assert (
+        skillgit("plugins", "searchqa", "--fetch", "there").err
+        == "fetching the place at v1: 2 files, 1.0 MB; licence: unknown\n"
     )
+    assert skillgit("plugins", "searchqa", "--fetch", "there", *quiet).err == ""
 
 
 def test_the_live_display_shows_how_far_a_fetch_is():

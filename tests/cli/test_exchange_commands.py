@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from skillgit.app.exchange.pull import Cloned, FetchedRef, Joined, Joining, Pulled, folder_of
-from skillgit.app.exchange.push import Pushed, PushRequest, RefState, RefusalCause, SentRef
+from skillgit.app.exchange.push import Pushed, RefState, RefusalCause, SentRef
+from skillgit.app.exchange.requests import PushRequest
 from skillgit.errors import ExitCode
 
 OLD, NEW = "a" * 40, "b" * 40
@@ -49,7 +50,7 @@ PULLED = Pulled(
 
 def test_push_tells_refs_of_one_kind_together(skillgit, fake):
     calls = fake("exchange.push.push", PUSHED)
-    ended = skillgit("push", "origin", "--run", "demo", "--rejected", "branches", "--evidence", "--no-verify")
+    ended = skillgit("push", "origin", "demo", "--rejected", "branches", "--evidence", "--no-verify")
     assert ended.text == (
         f"push to origin, {URL}\n"
         "  main   up to date\n"
@@ -80,7 +81,7 @@ def test_push_for_machines(skillgit, fake):
             RefusalCause.HOST,
             "hook declined",
             ExitCode.SERVICE,
-            "its host has rules of its own; what it said stands above",
+            "its host has rules of its own; its answer is above",
         ),
         (
             RefusalCause.HOST,

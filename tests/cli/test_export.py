@@ -165,7 +165,7 @@ def test_markers_are_left_out_of_the_exported_text_only(sums, tmp_path):
         (("v1",), ExitCode.USAGE, "say where to write"),
         (("v99", "x"), ExitCode.NOT_FOUND, "has no v99"),
         (("v1", "a-file"), ExitCode.USAGE, "is not a folder"),
-        (("v1", "a-file/x"), ExitCode.USAGE, "a file stands where a folder has to be"),
+        (("v1", "a-file/x"), ExitCode.USAGE, "a file is where a folder must be"),
         (("v1", "a-folder.zip"), ExitCode.USAGE, "is a folder"),
         (("v1", "a-pipe"), ExitCode.CONFLICT, "neither a file nor a folder"),
     ],

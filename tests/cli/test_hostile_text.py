@@ -39,7 +39,7 @@ COMMANDS = (
     ("rev-parse", "v1"),
     ("fsck",),
     ("lint", "v5"),
-    ("scan",),
+    ("lint", "--secrets"),
     ("sql", "select * from event"),
     ("sql", "select name, sql from sqlite_master"),
     ("fsck", f"no{EVIL.replace(chr(0x1B), '')}such"),

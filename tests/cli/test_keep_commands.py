@@ -5,38 +5,22 @@ import json
 import cli_sample as sample
 import pytest
 
-from skillgit.app.upkeep.fsck import Checked, Problem
-from skillgit.app.upkeep.maintenance import GcRequest, Tidied
-from skillgit.app.upkeep.run_checks import Replay, Replayed
+from skillgit.app.upkeep.fsck import Checked, RemadeRun
+from skillgit.app.upkeep.maintenance import Tidied
+from skillgit.app.upkeep.requests import GcRequest
+from skillgit.domain.finding import REPAIR, Finding
 from skillgit.errors import ExitCode
 
-MOVED = Problem(run="a", commit=sample.oid("abc"), sentence="a/v1 points to commit 1, not to 2", repairable=True)
-DIFFERS = Replayed(
-    commit=sample.oid("9f1c2ab"),
-    kind="accepted",
-    label="v7",
-    title="answer in the unit",
-    gate=True,
-    patch=True,
-    screening=False,
-    differing=("the gate says p=0.5, and its items give p=0.25",),
-    lacking=(),
+MOVED = Finding(run="a", commit=sample.oid("abc"), sentence="a/v1 points to commit 1, not to 2", hint=REPAIR)
+LACKING = RemadeRun(
+    run="a",
+    events=2,
+    gates=1,
+    patches=2,
+    screenings=0,
+    lacking=("r8: gate, without its items",),
+    history="f" * 64,
 )
-SAME = Replayed(
-    commit=sample.oid("1b22c07"),
-    kind="rejected",
-    label="r8",
-    title="one-word answers",
-    gate=False,
-    patch=True,
-    screening=False,
-    differing=(),
-    lacking=("gate, without its items",),
-)
-
-
-def replayed(*events: Replayed, index: bool = True) -> Replay:
-    return Replay(run="a", events=events, differing=(), index=index, history="f" * 64)
 
 
 def test_fsck_names_the_command_that_mends(skillgit, fake):
@@ -51,47 +35,24 @@ def test_fsck_tells_what_it_mended(skillgit, fake):
     ended = skillgit("fsck", "--repair")
     assert calls == [(None, {"deep": False, "repair": True})]
     assert ended.code == ExitCode.OK
-    assert ended.text == ("mended      a: moved a/v1 to commit 2\nchecked 1 run, 9 events: no problems\n")
+    assert ended.text == ("repaired: a: moved a/v1 to commit 2\nchecked 1 run, 9 events: no problems\n")
     document = json.loads(skillgit("fsck", "--repair", "--json").out)
     assert document["mended"] == ["a: moved a/v1 to commit 2"]
 
 
-def test_replay_names_what_differs_and_what_it_could_not_make_again(skillgit, fake):
-    fake("upkeep.run_checks.replay", replayed(DIFFERS, SAME))
-    ended = skillgit("replay", "a")
-    assert ended.code == ExitCode.NO
-    assert ended.text.splitlines() == [
-        "differs  v7  9f1c2ab  gate patch  answer in the unit",
-        "  the gate says p=0.5, and its items give p=0.25",
-        "same     r8  1b22c07       patch  not again: gate, without its items",
-        "",
-        "a: 2 events made again, 1 came out otherwise",
-        "asked again: 1 gate · applied again: 2 patches · 1 not, for want of evidence",
-        f"history {'f' * 64}",
-    ]
-
-
-def test_replay_of_a_sound_run_is_quiet_if_asked(skillgit, fake):
-    fake("upkeep.run_checks.replay", replayed(SAME))
-    ended = skillgit("replay", "-q")
+def test_a_deep_check_says_what_it_made_again_and_what_it_could_not(skillgit, fake):
+    fake("upkeep.fsck.fsck", Checked(runs=1, commits=2, problems=(), remade=(LACKING,)))
+    ended = skillgit("fsck", "a", "--deep")
     assert ended.code == ExitCode.OK
-    assert ended.text.startswith("a: 1 event made again, nothing came out otherwise\n")
-
-
-def test_an_index_that_differs_is_told_apart_from_commits_that_do(skillgit, fake):
-    fake("upkeep.run_checks.replay", replayed(SAME, index=False))
-    ended = skillgit("replay", "-q")
-    assert ended.code == ExitCode.NO
-    assert "the index differs" in ended.text
-    assert "the commits agree with each other" in ended.text
-
-
-def test_replay_for_machines(skillgit, fake):
-    fake("upkeep.run_checks.replay", replayed(DIFFERS, SAME))
-    document = json.loads(skillgit("replay", "--json").out)
-    assert (document["schema"], document["same"], document["history"]) == ("skillgit.replay/1", False, "f" * 64)
-    assert [event["label"] for event in document["events"]] == ["v7", "r8"]
-    assert skillgit("replay", "--plain").text.splitlines()[1].split("\t")[1:5] == ["r8", "rejected", "false", "true"]
+    assert ended.text.splitlines() == [
+        "a: 2 events made again, nothing came out otherwise",
+        "  asked again: 1 gate · applied again: 2 patches · 1 not, for want of evidence",
+        "  not again: r8: gate, without its items",
+        f"  history {'f' * 64}",
+        "checked 1 run, 2 events: no problems",
+    ]
+    document = json.loads(skillgit("fsck", "--deep", "--json").out)
+    assert document["remade"][0]["lacking"] == ["r8: gate, without its items"]
 
 
 @pytest.mark.parametrize(

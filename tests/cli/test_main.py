@@ -68,7 +68,7 @@ def test_options_are_imperative_and_end_without_a_full_stop(name):
         (("blame", ""), "the argument REV is empty"),
         (("blame", "v1", ""), "the argument PATH is empty"),
         (("gc", "--evidence-older", ""), "--evidence-older is empty"),
-        (("envs", "show", ""), "the argument NAME is empty"),
+        (("plugins", ""), "the argument NAME is empty"),
     ],
 )
 def test_an_empty_value_is_no_value(arguments, said, skillgit):

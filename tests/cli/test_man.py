@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from skillgit.cli.commands import setup as man
+from skillgit.cli.commands import manual as man
 from skillgit.cli.main import cli
 from skillgit.view.catalogue import ENTRIES
 

@@ -58,7 +58,7 @@ def home(repo, clock, monkeypatch, skillgit):
 
 
 def test_the_tree_has_commands_of_every_kind():
-    assert {("train",), ("doctor",), ("config",), ("data", "check")} == set(CONFIG_FIRST)
+    assert {("train",), ("doctor",), ("config",)} == set(CONFIG_FIRST)
     assert {("eval",), ("gate",), ("ablate",), ("items",), ("merge",)} <= WITH_CONFIG.keys()
 
 
@@ -102,11 +102,13 @@ def test_the_data_are_the_tasks_of_the_skill_for_all_of_them(home, repo, skillgi
     assert f"tasks/{name}.jsonl" in skillgit("eval", "main", "--config", "models.yaml", "-n", *chosen).text
     # a version of a run says by itself which skill it is of
     assert f"tasks/{name}.jsonl" in skillgit("eval", "first/v1", "--config", "models.yaml", "-n").text
-    own = json.loads(skillgit("data", "check", "models.yaml", "--json", *chosen).text)
+    own = json.loads(skillgit("doctor", "models.yaml", "--no-call", "--json", *chosen).text)
     named = json.loads(
-        skillgit("data", "check", "models.yaml", "--json", *chosen, "-o", f"env.data_path=tasks/{name}.jsonl").text
+        skillgit(
+            *("doctor", "models.yaml", "--no-call", "--json", *chosen, "-o", f"env.data_path=tasks/{name}.jsonl")
+        ).text
     )
-    assert own["splits"] == named["splits"]
+    assert own["data"]["splits"] == named["data"]["splits"]
 
 
 def test_data_that_are_named_and_other_environments_stay(home, skillgit):

@@ -79,7 +79,7 @@ def test_log_counts_as_git_does(words, skillgit, fake):
 
 def test_push_takes_runs_behind_the_remote(skillgit, fake):
     calls = fake("exchange.push.push", click.Abort())
-    skillgit("push", "origin", "one", "two", "--run", "three")
+    skillgit("push", "origin", "one", "two", "three")
     assert (calls[0][0].remote, calls[0][0].runs) == ("origin", ("one", "two", "three"))
 
 

@@ -21,17 +21,18 @@ from skillgit.app.setup.environment_profile import (
 )
 from skillgit.app.setup.models import PromptRoom
 from skillgit.app.setup.plugins import (
-    BackendEntry,
-    EnvironmentEntry,
-    StrategyEntry,
+    InstalledPlugin,
+    PluginKind,
     StrategyInfo,
     StrategySetting,
 )
+from skillgit.app.sources.data_check import DataCheck, SplitSummary
 from skillgit.app.train.doctor import Checkup, Found, Machine, Program, RoleHealth
-from skillgit.app.upkeep.fsck import Checked, Problem
+from skillgit.app.upkeep.fsck import Checked
 from skillgit.domain.cost import Caps
 from skillgit.domain.evaluation import Split
 from skillgit.domain.event_kinds import EventKind
+from skillgit.domain.finding import REPAIR, Finding
 from skillgit.domain.trajectory import Picture, Turn
 from skillgit.errors import ExitCode, HistoryError
 from skillgit.plugin.backend import BackendInfo, Price
@@ -39,7 +40,8 @@ from skillgit.plugin.environment import CallBounds, EnvironmentInfo, Option, Pub
 
 GOLDEN = Path(__file__).parent / "golden"
 
-ENVIRONMENT = EnvironmentEntry(
+ENVIRONMENT = InstalledPlugin(
+    kind=PluginKind.ENVIRONMENT,
     name="searchqa",
     reference="skillgit_envs.searchqa:SearchQA",
     info=EnvironmentInfo(
@@ -66,6 +68,7 @@ ENVIRONMENT = EnvironmentEntry(
     error="",
 )
 PROFILED = ProfiledEnvironment(
+    kind=PluginKind.ENVIRONMENT,
     name=ENVIRONMENT.name,
     reference=ENVIRONMENT.reference,
     info=ENVIRONMENT.info,
@@ -103,8 +106,15 @@ PROFILED = ProfiledEnvironment(
         fault="the test split is empty: bring more",
     ),
 )
-BROKEN = EnvironmentEntry(name="third", reference="third:Env", info=None, error="environment 'third' cannot be loaded")
-STRATEGY = StrategyEntry(
+BROKEN = InstalledPlugin(
+    kind=PluginKind.ENVIRONMENT,
+    name="third",
+    reference="third:Env",
+    info=None,
+    error="environment 'third' cannot be loaded",
+)
+STRATEGY = InstalledPlugin(
+    kind=PluginKind.STRATEGY,
     name="racing",
     reference="skillgit.strategies.racing:Racing",
     info=StrategyInfo(
@@ -114,10 +124,15 @@ STRATEGY = StrategyEntry(
     ),
     error="",
 )
-FOREIGN_STRATEGY = StrategyEntry(
-    name="luck", reference="theirs.luck:Luck", info=StrategyInfo(summary="tries its luck"), error=""
+FOREIGN_STRATEGY = InstalledPlugin(
+    kind=PluginKind.STRATEGY,
+    name="luck",
+    reference="theirs.luck:Luck",
+    info=StrategyInfo(summary="tries its luck"),
+    error="",
 )
-BACKEND = BackendEntry(
+BACKEND = InstalledPlugin(
+    kind=PluginKind.BACKEND,
     name="offline",
     reference="skillgit_backends.offline:OfflineBackend",
     info=BackendInfo(
@@ -186,10 +201,13 @@ CHECKUP = Checkup(
     notes=(),
     exit_code=ExitCode.SERVICE,
 )
+PLUGINS = (ENVIRONMENT, BROKEN, BACKEND, STRATEGY, FOREIGN_STRATEGY)
+TEST = SplitSummary(split=Split.TEST, items=3, used=3, types={"date": 3}, digest="0" * 12, step=1 / 3, detectable=None)
+SOUND = DataCheck(environment="searchqa", splits=(TEST,), findings=(), notes=(), exit_code=ExitCode.OK)
 MACHINE_ONLY = replace(CHECKUP, repository=None, config="", roles=(), exit_code=ExitCode.OK)
 PROBLEMS = (
-    Problem(run=sample.RUN, commit=sample.oid("4b9ede6"), sentence="its parent is not v7", repairable=False),
-    Problem(run=sample.RUN, commit="", sentence="tag v8 is missing", repairable=True),
+    Finding(run=sample.RUN, commit=sample.oid("4b9ede6"), sentence="its parent is not v7"),
+    Finding(run=sample.RUN, commit="", sentence="tag v8 is missing", hint=REPAIR),
 )
 CHECKED = Checked(runs=3, commits=97, problems=PROBLEMS)
 NARROW = Log(run=sample.RUN, rows=(replace(sample.V8, title="言葉の長さ " * 12), sample.R18))
@@ -230,23 +248,20 @@ CASES = {
     "fsck-json": (("upkeep.fsck.fsck", CHECKED), ("fsck", "--json")),
     "fsck-jsonl": (("upkeep.fsck.fsck", CHECKED), ("fsck", "--jsonl")),
     "fsck-plain": (("upkeep.fsck.fsck", CHECKED), ("fsck", "--plain")),
-    "envs": (("setup.plugins.environments", (ENVIRONMENT, BROKEN)), ("envs",)),
-    "envs-json": (("setup.plugins.environments", (ENVIRONMENT, BROKEN)), ("envs", "--json")),
-    "envs-jsonl": (("setup.plugins.environments", (ENVIRONMENT, BROKEN)), ("envs", "--jsonl")),
-    "envs-plain": (("setup.plugins.environments", (ENVIRONMENT, BROKEN)), ("envs", "--plain")),
-    "envs-one": (("setup.environment_profile.profiled_environment", PROFILED), ("envs", "searchqa")),
-    "envs-one-json": (("setup.environment_profile.profiled_environment", PROFILED), ("envs", "searchqa", "--json")),
+    "plugins": (("setup.plugins.every_plugin", PLUGINS), ("plugins",)),
+    "plugins-json": (("setup.plugins.every_plugin", PLUGINS), ("plugins", "--json")),
+    "plugins-jsonl": (("setup.plugins.every_plugin", PLUGINS), ("plugins", "--jsonl")),
+    "plugins-plain": (("setup.plugins.every_plugin", PLUGINS), ("plugins", "--plain")),
+    "plugins-environment": (("setup.environment_profile.described", (PROFILED,)), ("plugins", "searchqa")),
+    "plugins-environment-json": (
+        ("setup.environment_profile.described", (PROFILED,)),
+        ("plugins", "searchqa", "--json"),
+    ),
+    "plugins-strategy": (("setup.environment_profile.described", (STRATEGY,)), ("plugins", "racing")),
+    "plugins-backend": (("setup.environment_profile.described", (BACKEND,)), ("plugins", "offline")),
     "doctor": (("train.doctor.doctor", CHECKUP), ("doctor", "mine.yaml")),
     "doctor-json": (("train.doctor.doctor", CHECKUP), ("doctor", "mine.yaml", "--json")),
     "doctor-machine": (("train.doctor.doctor", MACHINE_ONLY), ("doctor",)),
-    "backends": (("setup.plugins.backends", (BACKEND,)), ("backends",)),
-    "backends-json": (("setup.plugins.backends", (BACKEND,)), ("backends", "--json")),
-    "backends-plain": (("setup.plugins.backends", (BACKEND,)), ("backends", "--plain")),
-    "strategies": (("setup.plugins.strategies", (STRATEGY, FOREIGN_STRATEGY)), ("strategies",)),
-    "strategies-json": (("setup.plugins.strategies", (STRATEGY, FOREIGN_STRATEGY)), ("strategies", "--json")),
-    "strategies-plain": (("setup.plugins.strategies", (STRATEGY, FOREIGN_STRATEGY)), ("strategies", "--plain")),
-    "strategies-one": (("setup.plugins.strategy", STRATEGY), ("strategies", "racing")),
-    "backends-one": (("setup.plugins.backend", BACKEND), ("backends", "offline")),
 }
 
 
@@ -254,6 +269,7 @@ CASES = {
 def test_every_format_of_every_read_command_is_golden(name, skillgit, fake):
     (verb, result), arguments = CASES[name]
     fake(verb, result)
+    fake("sources.data_check.check_data", SOUND)
     ended = skillgit(*arguments)
     path = GOLDEN / f"{name}.txt"
     if os.environ.get("UPDATE_GOLDEN"):
@@ -270,6 +286,7 @@ def test_no_golden_file_is_left_over():
 def test_json_documents_name_their_schema_first(name, skillgit, fake):
     (verb, result), arguments = CASES[name]
     fake(verb, result)
+    fake("sources.data_check.check_data", SOUND)
     document = json.loads(skillgit(*arguments).out)
     assert next(iter(document)) == "schema"
     assert document["schema"].startswith("skillgit.")
@@ -396,6 +413,7 @@ def test_an_index_that_cannot_be_used_is_reported(skillgit, fake):
 
 def test_doctor_ends_with_the_code_of_what_it_found_and_hands_its_options_on(skillgit, fake):
     calls = fake("train.doctor.doctor", CHECKUP)
+    fake("sources.data_check.check_data", SOUND)
     assert skillgit("doctor", "mine.yaml", "-o", "train.seed=1", "--no-call").code == ExitCode.SERVICE
     assert calls == [("mine.yaml", ("train.seed=1",), {"call": False, "caps": Caps(), "dry_run": False})]
     assert skillgit("doctor", "-o", "train.seed=1").code == ExitCode.USAGE

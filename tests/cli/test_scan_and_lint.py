@@ -14,7 +14,7 @@ from soaking import soak
 from trained_runs import RUN, small_run
 
 from skillgit.app.setup.config.load import load_config
-from skillgit.app.sources.data_check import told
+from skillgit.app.sources.data_check import item_facts
 from skillgit.app.workspace.context import Context
 from skillgit.domain.evaluation import Split
 from skillgit.plugin.registry import load_environment
@@ -47,8 +47,8 @@ def by_hand(repository: Path, message: str, line: str) -> str:
 
 
 def test_a_trained_repository_publishes_nothing_that_must_not_leave(repository):
-    assert "nothing found" in skillgit("scan", cwd=repository).out
-    found = json.loads(skillgit("scan", "--evidence", "--json", cwd=repository).out)
+    assert "nothing found" in skillgit("lint", "--secrets", cwd=repository).out
+    found = json.loads(skillgit("lint", "--secrets", "--evidence", "--json", cwd=repository).out)
     assert (found["schema"], found["findings"], found["unchecked"]) == ("skillgit.scan/1", [], [])
     assert found["files"] > 50
 
@@ -69,12 +69,22 @@ def test_a_planted_secret_and_a_leaked_item_are_named_with_commit_and_path(repos
     secret = by_hand(repository, "a key", f"- The key is {AWS}.")
     question = selection_question(repository)
     leak = by_hand(repository, "an example", f"- For example: {question}")
-    done = skillgit("scan", cwd=repository, code=1)
+    done = skillgit("lint", "--secrets", cwd=repository, code=1)
     lines = done.out.splitlines()
-    assert [line for line in lines if line.startswith(f"stop  {secret[:7]}  {DOCUMENT}:") and "AWS token" in line]
-    assert [line for line in lines if line.startswith(f"stop  {leak[:7]}  {DOCUMENT}:") and "quotes" in line]
+    assert [
+        line
+        for line in lines
+        if line.startswith(f"{secret[:7]}  {DOCUMENT}:") and ": stop: " in line and "AWS token" in line
+    ]
+    assert [
+        line
+        for line in lines
+        if line.startswith(f"{leak[:7]}  {DOCUMENT}:") and ": stop: " in line and "quotes" in line
+    ]
     assert AWS not in done.out
-    rows = json.loads(skillgit("scan", f"{secret}..{leak}", "--json", cwd=repository, code=1).out)["findings"]
+    rows = json.loads(skillgit("lint", "--secrets", f"{secret}..{leak}", "--json", cwd=repository, code=1).out)[
+        "findings"
+    ]
     assert [(row["rule"], row["commit"], row["path"]) for row in rows] == [("leak", leak, DOCUMENT)]
     assert question not in json.dumps(rows)
 
@@ -83,7 +93,7 @@ def selection_question(repository: Path) -> str:
     context = Context.from_process(repository)
     config = load_config(context, "demo", ())
     environment = load_environment(config.values.env.name, config.root)(config.options, config.root)
-    rows = told(environment, {Split.SELECTION: environment.items(Split.SELECTION)})
+    rows = item_facts(environment, {Split.SELECTION: environment.items(Split.SELECTION)})
     return max((row.secrets.inputs[0] for row in rows), key=len)
 
 
@@ -92,13 +102,13 @@ def test_items_that_cannot_be_read_are_told_and_stop_nothing(repository):
     git("update-ref", "-d", other, cwd=repository)
     git("-c", "gc.reflogExpire=now", "gc", "-q", "--prune=now", cwd=repository)
     shutil.rmtree(repository / ".git" / "skillgit", ignore_errors=True)
-    done = skillgit("scan", cwd=repository)
+    done = skillgit("lint", "--secrets", cwd=repository)
     assert f"leaked items of run {RUN} were not looked for" in done.err
 
 
 def test_what_scan_and_lint_cannot_do_is_told(repository):
-    assert "no revision 'nothing'" in skillgit("scan", "nothing", cwd=repository, code=3).err
-    assert "--evidence" in skillgit("scan", "v1", "--evidence", cwd=repository, code=2).err
+    assert "no revision 'nothing'" in skillgit("lint", "--secrets", "nothing", cwd=repository, code=3).err
+    assert "--evidence" in skillgit("lint", "--secrets", "v1", "--evidence", cwd=repository, code=2).err
     assert "neither a path nor a revision" in skillgit("lint", "nothing", cwd=repository, code=3).err
 
 
@@ -160,7 +170,7 @@ def test_a_seed_with_an_error_is_refused_with_the_sentence_of_lint(tmp_path):
 
 def test_a_fresh_repository_of_an_environment_passes(tmp_path):
     repository = new_repository(tmp_path / "repository")
-    assert "nothing to mend" in skillgit("lint", cwd=repository).out
+    assert "no problems" in skillgit("lint", cwd=repository).out
 
 
 def test_a_library_is_printed_as_a_table_for_each_agent(skillgit, tmp_path):

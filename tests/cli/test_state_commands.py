@@ -12,7 +12,8 @@ from skillgit.app.deliver.export.folder import CheckedOut
 from skillgit.app.setup.config.files import ValueOrigin
 from skillgit.app.setup.config.resolved import ConfigEntry
 from skillgit.app.train.starting_point import Initialised
-from skillgit.app.upkeep.fsck import Checked, Problem
+from skillgit.app.upkeep.fsck import Checked
+from skillgit.domain.finding import REPAIR, Finding
 from skillgit.errors import ExitCode
 
 MADE = Initialised(
@@ -89,7 +90,7 @@ def test_checkout_of_a_commit_that_is_no_event_and_of_a_branch(skillgit, fake):
     assert skillgit("checkout", "main").text == "work tree is on branch main, 2 files written\n"
 
 
-@pytest.mark.parametrize("problems", [(), (Problem(run="x", commit="", sentence="it is", repairable=True),)])
+@pytest.mark.parametrize("problems", [(), (Finding(run="x", commit="", sentence="it is", hint=REPAIR),)])
 def test_fsck_exits_with_1_if_there_are_problems(problems, skillgit, fake):
     calls = fake("upkeep.fsck.fsck", Checked(runs=1, commits=1, problems=problems))
     assert skillgit("fsck", "x", "--deep").code == (ExitCode.NO if problems else ExitCode.OK)

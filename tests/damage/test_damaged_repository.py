@@ -15,7 +15,6 @@ from skillgit.app.history.log import log
 from skillgit.app.history.requests import LogRequest
 from skillgit.app.history.status import runs, status
 from skillgit.app.upkeep.fsck import fsck
-from skillgit.app.upkeep.run_checks import replay
 from skillgit.app.workspace.workspace import explained, unreadable
 from skillgit.errors import InvariantError, SkillgitError
 from skillgit.index.refresh import rebuild
@@ -237,7 +236,7 @@ BROKEN = {
         file_of(refs.NOTES, lambda patient: f"{patient.blob(ONE)}\n"),
         "notes/skillgit/evals cannot be read",
     ),
-    "a commit that is no evidence": (stray_evidence, "names no event, so that it is no evidence"),
+    "a commit that is no evidence": (stray_evidence, "names no event, so it is not evidence"),
     "a commit that git replaces": (
         lambda patient: patient.git("replace", patient.commit(FOUR), patient.commit(ONE)),
         "shows git another object than the history has",
@@ -344,7 +343,7 @@ def test_what_is_lost_is_named_and_stays_named(name, patient, context):
 @pytest.mark.parametrize("name", sampled([name for name in BROKEN if "cut short" not in name], 6))
 def test_no_damage_is_an_internal_error(name, patient, context):
     BROKEN[name][0](patient)
-    for ask in (runs, status, log, lambda context: replay(context, RUN)):
+    for ask in (runs, status, log, lambda context: fsck(context, RUN, deep=True)):
         try:
             ask(context)
         except Exception as error:

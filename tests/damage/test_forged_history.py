@@ -194,7 +194,7 @@ ENDS = {
     ),
     "outcomes of the test split that are gone": (
         evidence_changed(LAST, "test-v3.json", lambda _: None),
-        "the evidence lacks 'test-v3.json', and the commit tells the score of v3",
+        "the evidence lacks 'test-v3.json', and the commit has the score of v3",
     ),
     "outcomes of the test split that are not JSON": (
         evidence_changed(LAST, "test-v3.json", lambda content: content[:-9]),
@@ -202,7 +202,7 @@ ENDS = {
     ),
     "a test score that is gone": (
         replaced(LAST, TESTED, "Reviewed-by: nobody"),
-        "the evidence has 'test-v3.json', and the commit tells no score of v3",
+        "the evidence has 'test-v3.json', and the commit has no score of v3",
     ),
     "a test score of a version that there is not": (
         replaced(LAST, TESTED, "Skillgit-Eval: split=test version=7"),
@@ -390,7 +390,7 @@ SEQUENCE = {
     "a price of other parts": (added(ONE, SPENT.format(11, 9.5)), "and its parts add up to 9.5"),
     "a cost below nothing": (
         everywhere(ONE, (f"usd={0.1 + 1 / 7!r}", "usd=-1.0")),
-        "the commit tells a cost that is below 0 or no number",
+        "the commit has a cost that is negative or not a number",
     ),
 }
 

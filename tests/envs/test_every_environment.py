@@ -48,5 +48,5 @@ def test_a_killed_training_ends_in_the_same_commits_as_an_unbroken_one(name, tmp
 
 
 def test_all_of_them_are_tried():
-    listed = skillgit("envs", "--json", cwd=Path(__file__).parent).out
+    listed = skillgit("plugins", "--json", cwd=Path(__file__).parent).out
     assert all(f'"name": "{name}"' in listed for name in (*NAMES, *MORE))

@@ -59,7 +59,7 @@ def hubs(tmp_path_factory) -> dict[str, Path]:
     for name, options in {"default": (), "evidence": ("--evidence",), "old": ()}.items():
         git("init", "-q", "--bare", "--initial-branch=main", f"{name}.git", cwd=folder)
         git("remote", "add", name, f"../{name}.git", cwd=own)
-        skillgit("push", name, "--no-scan", *options, cwd=own)
+        skillgit("push", name, "--no-verify", *options, cwd=own)
     git("update-ref", "-d", f"refs/skillgit/plan/{RUN}", cwd=folder / "old.git")
     return {name: folder / f"{name}.git" for name in ("default", "evidence", "old")}
 
@@ -157,7 +157,7 @@ def odd(tmp_path_factory) -> tuple[Path, Path]:
     skillgit("train", "tasks/default", "--run", "odd", "-q", *short, cwd=own)
     git("init", "-q", "--bare", "--initial-branch=main", "odd.git", cwd=folder)
     git("remote", "add", "origin", "../odd.git", cwd=own)
-    skillgit("push", "--no-scan", cwd=own)
+    skillgit("push", "--no-verify", cwd=own)
     return folder / "odd.git", data
 
 

@@ -175,7 +175,7 @@ def test_a_server_that_dies_in_the_middle_of_a_push_loses_nothing(host, http, tm
         os.mkfifo(pipe)
     host.hook("pre-receive", f"cat > /dev/null; echo x > {reached}; cat {never}")
     process = subprocess.Popen(
-        [*SKILLGIT, "push", "--no-scan"],
+        [*SKILLGIT, "push", "--no-verify"],
         cwd=http.path,
         env=surroundings(**http.env),
         stdin=subprocess.DEVNULL,

@@ -94,7 +94,7 @@ def test_a_dry_run_sends_and_writes_nothing(host, ann):
 @pytest.mark.soak
 def test_only_the_runs_that_are_named_go(host, ann):
     ann("fork", f"{RUN}/best", "other")
-    ann.push("--run", "other")
+    ann.push("origin", "other")
     assert {name for name in theirs(host) if name.startswith("refs/heads/")} == {
         "refs/heads/main",
         "refs/heads/run/other",

@@ -22,13 +22,9 @@ COMMIT = ("-c", "user.name=mallory", "-c", "user.email=mallory@localhost", "comm
 APART = {
     "init",
     "tasks",
-    "data",
     "doctor",
     "config",
-    "envs",
-    "backends",
     "plugins",
-    "strategies",
     "completion",
     "help",
     "uninstall",
@@ -47,8 +43,7 @@ WORDS = {
     "tui": "tui",
     "serve": "serve --tokens",
     "mcp": "mcp",
-    "scan": "scan",
-    "replay": f"replay {RUN}",
+    "lint --secrets": "lint --secrets",
     "show": f"show {RUN}/v1",
     "diff": f"diff {RUN}/v0 {RUN}/v1",
     "blame": f"blame {RUN}/v1",
@@ -85,7 +80,7 @@ WORDS = {
     "-o evaluation.test_env_num=4 -o optimizer.use_slow_update=false",
     "clone": "clone ../host.git ../victim/again --evidence",
     "pull": "pull --evidence",
-    "push": "push --no-scan --dry-run",
+    "push": "push --no-verify --dry-run",
     "import": "import ../theirs --run theirs",
 }
 """A way to use each command on the run."""
@@ -105,7 +100,7 @@ WRITES = {
     "index": r"\.git/skillgit/(index\.db.*|live.*|terminal.*)",
     "refs": r"\.git/(refs/.*|logs/.*|packed-refs|objects/.*|HEAD|ORIG_HEAD|FETCH_HEAD|index"
     r"|skillgit/(own/.*|run-[\w-]+\.\w+|lock|.*\.lock))",
-    "ledger": r"\.git/skillgit/(ledger\.db.*|run-[\w-]+\.progress|proposals/.*|shortcuts/.*)",
+    "ledger": r"\.git/skillgit/(ledger\.db.*|run-[\w-]+\.progress|proposals/.*|shortcuts/.*|fresh/.*)",
     "git's configuration": r"\.git/config",
     "work tree": r"(?!\.git/).*",
     "the page that you name": r"named\.html",

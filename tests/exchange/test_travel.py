@@ -91,9 +91,9 @@ def test_a_clone_knows_what_the_run_was_planned_to_be(pushed, clone):
 def test_a_clone_of_a_clone_has_it_too_and_plans_are_the_same_everywhere(pushed, clone, tmp_path):
     git("init", "-q", "--bare", "--initial-branch=main", "next.git", cwd=tmp_path)
     git("remote", "add", "next", tmp_path / "next.git", cwd=clone)
-    skillgit("push", "next", "--no-scan", cwd=clone)
+    skillgit("push", "next", "--no-verify", cwd=clone)
     assert refs(tmp_path / "next.git")[PLAN] == refs(clone)[PLAN] == refs(pushed[1])[PLAN]
-    assert "up to date" in skillgit("push", "next", "--no-scan", cwd=clone).out
+    assert "up to date" in skillgit("push", "next", "--no-verify", cwd=clone).out
 
 
 def test_a_plan_comes_with_the_next_pull_where_a_run_was_cloned_without(pushed, tmp_path):
@@ -137,7 +137,7 @@ def test_a_run_that_was_stopped_goes_on_in_a_clone(tmp_path):
     assert stopped.code == 7, stopped
     git("init", "-q", "--bare", "--initial-branch=main", "hub.git", cwd=tmp_path)
     git("remote", "add", "origin", "../hub.git", cwd=own)
-    skillgit("push", "--no-scan", cwd=own)
+    skillgit("push", "--no-verify", cwd=own)
     skillgit("clone", "hub.git", "clone", cwd=tmp_path)
     before = refs(tmp_path / "clone")["refs/heads/run/half"]
     skillgit("train", "--run", "half", "-q", cwd=tmp_path / "clone")

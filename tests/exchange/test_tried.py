@@ -34,7 +34,7 @@ def test_candidates_of_others_that_were_fetched_are_told_to_a_fork(host, ann, tm
 
 @pytest.mark.soak
 def test_what_is_fetched_later_changes_nothing_in_a_run_that_has_begun(ann, clone):
-    ann.push("--run", RUN)
+    ann.push("origin", RUN)
     bob = clone("bob")
     bob("fork", f"{RUN}/v1", "mine")
     ann("fork", f"{RUN}/v1", "theirs")

@@ -9,8 +9,9 @@ import subprocess
 import pytest
 from sample_run import seed_skill, write_run
 
-from skillgit.app.exchange.pull import PullRequest, clone, pull
-from skillgit.app.exchange.push import PushRequest, push
+from skillgit.app.exchange.pull import clone, pull
+from skillgit.app.exchange.push import push
+from skillgit.app.exchange.requests import PullRequest, PushRequest
 from skillgit.app.interventions.promote import promote
 from skillgit.app.proposals.jobs import Jobs
 from skillgit.app.proposals.requests import ProposeRequest

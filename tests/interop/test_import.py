@@ -25,7 +25,6 @@ from trained_runs import user
 from skillgit.app.sources.skillopt.outputs import import_outputs
 from skillgit.app.sources.skillopt.skill_texts import with_our_markers
 from skillgit.app.upkeep.fsck import fsck
-from skillgit.app.upkeep.run_checks import replay
 from skillgit.domain.event import Accepted, Inherited, Rejected, RunFinished, SlowMerged
 from skillgit.errors import ConflictError, DataError
 from skillgit.store import history_reader
@@ -73,10 +72,9 @@ def test_every_step_becomes_a_commit_with_its_text_and_every_decision_stays(repo
 
 def test_an_imported_run_is_sound_and_can_be_made_again(repository, outputs):
     import_outputs(user(repository), outputs.path, RUN)
-    assert fsck(user(repository), None, deep=True).problems == ()
-    again = replay(user(repository), RUN)
-    assert again.same
-    assert sum(event.gate for event in again.events) == 5
+    checked = fsck(user(repository), None, deep=True)
+    assert checked.problems == ()
+    assert [run.gates for run in checked.remade] == [5]
     git("fsck", "--strict", "--no-dangling", cwd=repository)
 
 

@@ -90,7 +90,7 @@ def test_a_folder_with_something_else_is_left_alone(demo, data, tmp_path):
     (tmp_path / "note.txt").write_text("mine")
     with pytest.raises(ConflictError, match="holds something else"):
         export_tables(user(demo), data, str(tmp_path))
-    with pytest.raises(ConflictError, match="is no MLflow store"):
+    with pytest.raises(ConflictError, match="is not an MLflow store"):
         export_mlflow(user(demo), RUN, str(tmp_path))
     assert [path.name for path in tmp_path.iterdir()] == ["note.txt"]
 
@@ -149,4 +149,4 @@ def test_a_table_takes_the_place_of_such_a_table_only(demo, tmp_path):
 def test_a_store_that_cannot_be_made_is_told_in_a_sentence(demo, tmp_path):
     (tmp_path / "file").write_text("in the way")
     refused = skillgit("export", RUN, tmp_path / "file" / "mlruns", "--as", "mlflow", cwd=demo, code=2)
-    assert "cannot be written: a file stands where a folder has to be\nhint: ls -la " in refused.err
+    assert "cannot be written: a file is where a folder must be\nhint: ls -la " in refused.err

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     import pygit2
 
+    from skillgit.domain.finding import Finding
     from skillgit.store.commit_message import Recorded
-    from skillgit.store.integrity import IntegrityProblem
 
 
 def rewrite(
@@ -46,7 +46,7 @@ def rewrite(
     return new[history[place].commit]
 
 
-def sentences(problems: list[IntegrityProblem], commit: str) -> list[str]:
+def sentences(problems: list[Finding], commit: str) -> list[str]:
     return [problem.sentence for problem in problems if problem.commit == commit]
 
 

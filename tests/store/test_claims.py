@@ -39,7 +39,7 @@ def test_the_placebos_of_a_commit_are_those_of_its_evidence(told, rows, sound, r
         files = {} if rows is None else {"placebo.json": as_json([{"accepted": row} for row in rows])}
         return replace(sample, event=replace(sample.event, placebo=told), evidence={**sample.evidence, **files})
 
-    wrong = ["the evidence tells of other placebos than the commit"]
+    wrong = ["the evidence has other placebos than the commit"]
     assert problems(repo, change) == ([] if sound else wrong)
 
 

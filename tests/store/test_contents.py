@@ -123,7 +123,7 @@ def test_lines_of_a_folder_are_held_against_all_of_its_texts(repo):
     ("files", "told"),
     [
         ({"scripts/x.py": b"print(1)\n"}, "the edits in the evidence are not what changed in the base"),
-        ({"logo.png": b"\0"}, "files that are no text are not those of the base"),
+        ({"logo.png": b"\0"}, "files that are not text differ from those of the base"),
     ],
 )
 def test_files_that_no_line_of_a_folder_speaks_of_are_found(files, told, repo):

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from sample_run import clock_from
 from toy import History, ToyBackend, run_to_end, trainer
 
-from skillgit.app.upkeep.round_checks import look_problems
+from skillgit.app.upkeep.evidence_checks import look_problems
 from skillgit.app.upkeep.run_checks import check_run
 from skillgit.domain.document_rewrite import ProposalKind
 from skillgit.domain.evaluation import FailedToEvaluate, FailureKind, Metric, Scored

@@ -93,7 +93,7 @@ def reference_messages(
     return [system(role), user("\n\n".join(filter(None, parts)))]
 
 
-_HINT = "a row has an id and either a gamefile or a recipe; `skillgit envs alfworld` lists the fields"
+_HINT = "a row has an id and either a gamefile or a recipe; `skillgit plugins alfworld` lists the fields"
 
 
 def _holds_games(folder: Path) -> bool:

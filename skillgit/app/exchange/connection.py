@@ -41,7 +41,7 @@ def check_address(url: str) -> None:
         )
     if holds_credential(url):
         raise UsageError(
-            "the address holds a password or a token, which git would keep in its configuration as it stands",
+            "the address holds a password or a token, which git would keep in its configuration",
             hint="leave it out: git asks for it, and git help credentials says how it is remembered safely",
         )
 

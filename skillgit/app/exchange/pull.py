@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from skillgit.app.exchange.connection import Listener, check_address, line_for, shown_address
+from skillgit.app.exchange.requests import PullRequest
 from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.address import version_label
@@ -27,15 +28,6 @@ from skillgit.store.seals import note_asked
 from skillgit.store.trunk import trunk
 
 _TAKEN_IN = {Joining.NEW, Joining.FORWARD, Joining.UP_TO_DATE, Joining.AHEAD}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PullRequest:
-    remote: str | None = None  # the remote; None for `origin`, or the only one
-    # which rejected candidates come: `branches` for all that are there, `attic` for those that are folded, `none`
-    rejected_mode: str = RejectedMode.BRANCHES.value
-    evidence: bool = False
-    dry_run: bool = False  # whether only to update copies of the remote's refs, and to say what would move
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from shlex import quote
 
 from skillgit.app.exchange.connection import Listener, holds_credential, line_for, shown_address
+from skillgit.app.exchange.requests import PushRequest
 from skillgit.app.recorded.run_record import start_record
 from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import find_run
@@ -53,18 +54,6 @@ MANY_BRANCHES = 5000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PushRequest:
-    remote: str | None = None  # the remote; None for `origin`, or the only one
-    runs: tuple[str, ...] = ()  # the runs; none for all
-    # how rejected candidates travel: `branches`, `attic` or `none`; None for as before, which is the attic the first
-    # time
-    rejected_mode: str | None = None
-    evidence: bool = False
-    verify: bool = True  # whether what goes is looked through for secrets, and git's `pre-push` hook is asked
-    dry_run: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Pushed:
     remote: str
     url: str  # its address, without credentials
@@ -87,7 +76,7 @@ class Pushed:
         host = next((ref for ref in refusals if ref.cause is RefusalCause.HOST), None)
         if host is None:
             return None
-        hint = "its host has rules of its own; what it said stands above"
+        hint = "its host has rules of its own; its answer is above"
         if any(word in host.reason.lower() for word in ("limit", "too many", "maximum")):
             hint = "skillgit gc --fold makes one hidden ref of the branches of rejected candidates"
         return RemoteError(f"{self.remote} refused {refs.short(host.ref)}: {host.reason}", hint=hint)
@@ -210,7 +199,7 @@ class _Push:
             error.result = result
             raise
         self._warnings += [
-            f"commit {finding.commit[:_SHORT]} {finding.path or 'message'}: {finding.what}"
+            f"commit {finding.commit[:_SHORT]} {finding.path or 'message'}: {finding.sentence}"
             for finding in result.warnings
         ]
         self._warnings += result.unchecked

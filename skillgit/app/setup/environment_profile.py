@@ -14,8 +14,7 @@ from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
 
-from skillgit.app.setup import plugins
-from skillgit.app.setup.plugins import EnvironmentEntry
+from skillgit.app.setup.plugins import InstalledPlugin, PluginKind, kinds_of, plugin_named
 from skillgit.app.workspace.context import Context
 from skillgit.domain.evaluation import Split
 from skillgit.domain.protected_regions import frontmatter
@@ -95,29 +94,30 @@ class EnvironmentProfile:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ProfiledEnvironment(EnvironmentEntry):
+class ProfiledEnvironment(InstalledPlugin):
     profile: EnvironmentProfile
 
 
-def profiled_environment(context: Context, name: str) -> ProfiledEnvironment:
-    """Return one environment, installed or at ``path/to/file.py:Class``, and what can be seen of it without a model."""
-    entry = plugins.environment(context, name)
-    profile = profile_of(load_environment(name, context.directory), context.directory)
-    return ProfiledEnvironment(
-        name=entry.name, reference=entry.reference, info=entry.info, error=entry.error, profile=profile
-    )
+def described(context: Context, name: str) -> tuple[InstalledPlugin, ...]:
+    """Return the plug-ins called ``name``, or at ``path/to/file.py:Class``; an environment with what it shows."""
+    entries = []
+    for kind in kinds_of(context, name):
+        entry = plugin_named(context, kind, name)
+        if kind is PluginKind.ENVIRONMENT:
+            profile = profile_of(load_environment(name, context.directory), context.directory)
+            entry = ProfiledEnvironment(**vars(entry), profile=profile)
+        entries.append(entry)
+    return tuple(entries)
 
 
 def profile_of(cls: type[Environment], root: Path) -> EnvironmentProfile:
     """Return what can be seen of an environment with its defaults; what cannot is named in ``fault``."""
     # What a plug-in raises may be anything, and the rest of it is worth to be seen.
     machine = tuple(_machine_needs(cls.info))
+    profile = EnvironmentProfile(needs=machine)
     try:
-        environment = _made(cls, root)
-        profile = EnvironmentProfile(scorers=_scorers(cls, root), needs=machine)
-    except Exception as error:  # noqa: BLE001 - as above
-        return EnvironmentProfile(needs=machine, fault=_described(error))
-    try:
+        environment = _environment(cls, root)
+        profile = replace(profile, scorers=_scorers(cls, root))
         items = {split: tuple(environment.items(split)) for split in Split}
         profile = replace(
             profile,
@@ -127,15 +127,15 @@ def profile_of(cls: type[Environment], root: Path) -> EnvironmentProfile:
         )
         sample = asyncio.run(_sample(environment, items))
     except Exception as error:  # noqa: BLE001 - as above
-        return replace(profile, fault=_described(error))
+        return replace(profile, fault=_reason(error))
     return replace(profile, sample=sample, needs=(*_model_needs(sample, profile.scorers, environment), *machine))
 
 
-def _made(cls: type[Environment], root: Path, **options: str) -> Environment:
+def _environment(cls: type[Environment], root: Path, **options: str) -> Environment:
     return cls({option.name: option.default for option in cls.info.options} | options, root)
 
 
-def _described(error: Exception) -> str:
+def _reason(error: Exception) -> str:
     if isinstance(error, TimeoutError):
         return f"its rollouts do not ask the target within {_LIMIT_S:g} s, or never end"
     if isinstance(error, SkillgitError):
@@ -145,22 +145,15 @@ def _described(error: Exception) -> str:
 
 def _scorers(cls: type[Environment], root: Path) -> tuple[ScorerChoice, ...]:
     choice = next((option for option in cls.info.options if option.name == SCORER and option.values), None)
-    if choice is None:
-        judge = _judges(_made(cls, root))
-        return (ScorerChoice(name="", summary=cls.info.scorer, default=True, judge=judge),)
-    return tuple(
-        ScorerChoice(
-            name=name, summary=summary, default=name == choice.default, judge=_judges(_made(cls, root, scorer=name))
-        )
-        for name, summary in choice.values.items()
-    )
-
-
-def _judges(environment: Environment) -> bool:
-    try:
-        return asks_judge(environment)
-    except SkillgitError:  # it looks at items, which cannot be loaded; that is told where they are asked for
-        return False
+    default, values = ("", {"": cls.info.scorer}) if choice is None else (choice.default, choice.values)
+    scorers = []
+    for name, summary in values.items():
+        try:
+            judge = asks_judge(_environment(cls, root, **({SCORER: name} if name else {})))
+        except SkillgitError:  # it looks at items, which cannot be loaded; that is told where they are asked for
+            judge = False
+        scorers.append(ScorerChoice(name=name, summary=summary, default=name == default, judge=judge))
+    return tuple(scorers)
 
 
 def _calls(environment: Environment, items: Sequence[Item]) -> CallBounds | None:
@@ -208,7 +201,7 @@ async def _asked(environment: Environment, item: Item, skill: Skill) -> _StandIn
         if not target.question:
             raise
     if not target.question:
-        raise EnvironmentFaultError("a rollout asks the target nothing", hint="mend the environment")
+        raise EnvironmentFaultError("a rollout asks the target nothing", hint="fix the environment")
     return target
 
 
@@ -217,33 +210,30 @@ async def _sample(environment: Environment, items: Mapping[Split, Sequence[Item]
     if split is None or item is None:
         raise DataError("it has no items", hint="name data with env.data_path")
     skill = environment.seed_skill()
+
+    async def field_of(name: str, usual: _StandIn) -> ItemField:
+        """Return a field, and whether the target is asked something else where it holds something else."""
+        other = replace(item, content={**item.content, name: _altered(item.content[name])})
+        try:
+            is_shown = (await _asked(environment, other, skill)).question != usual.question
+        except TimeoutError:
+            raise
+        except Exception:  # noqa: BLE001 - the rollout cannot do without what the field held
+            is_shown = True
+        return ItemField(name=name, value=item.content[name], shown=is_shown)
+
     async with asyncio.timeout(_LIMIT_S), opened(environment):
         stand_in = await _asked(environment, item, skill)
         names = list(item.content)[:_MOST_FIELDS]
-        shown = await asyncio.gather(*(_is_shown(environment, item, skill, name, stand_in) for name in names))
+        fields = await asyncio.gather(*(field_of(name, stand_in) for name in names))
     return ItemSample(
         id=item.id,
         split=split,
         task_type=item.task_type,
-        fields=tuple(
-            ItemField(name=name, value=item.content[name], shown=is_shown)
-            for name, is_shown in zip(names, shown, strict=True)
-        ),
+        fields=tuple(fields),
         prompt=tuple(replace(turn, content=_abbreviated(turn.content, skill)) for turn in stand_in.question),
         tools=stand_in.tools,
     )
-
-
-async def _is_shown(environment: Environment, item: Item, skill: Skill, name: str, usual: _StandIn) -> bool:
-    """Say whether the target is asked something else where the field ``name`` of the item holds something else."""
-    other = replace(item, content={**item.content, name: _altered(item.content[name])})
-    try:
-        stand_in = await _asked(environment, other, skill)
-    except TimeoutError:
-        raise
-    except Exception:  # noqa: BLE001 - the rollout cannot do without what the field held
-        return True
-    return stand_in.question != usual.question
 
 
 def _altered(value: object) -> object:
@@ -287,7 +277,7 @@ def _machine_needs(info: EnvironmentInfo) -> Iterator[Requirement]:
         try:
             yield Requirement(name="sandbox", purpose=purpose, present=True, detail=Sandbox().kind)
         except SandboxError as error:
-            yield Requirement(name="sandbox", purpose=purpose, present=False, detail=_described(error))
+            yield Requirement(name="sandbox", purpose=purpose, present=False, detail=_reason(error))
     for need in info.needs:
         paths = [path for word in need.looked_for if (path := _FINDERS[need.kind](word))]
         if need.kind is NeedKind.EXTRA:

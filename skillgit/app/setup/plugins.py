@@ -1,34 +1,42 @@
-"""``skillgit plugins``, and ``envs``, ``backends`` and ``strategies`` of one kind each: what is installed."""
+"""``skillgit plugins``: what is installed, and what each plug-in says of itself."""
 
 from __future__ import annotations
 
 import ast
 import json
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
-from functools import partial
 from inspect import cleandoc
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 from skillgit.app.workspace.context import Context
 from skillgit.domain.did_you_mean import did_you_mean
 from skillgit.errors import NotFoundError, SkillgitError, UsageError
 from skillgit.plugin import registry
-from skillgit.plugin.backend import BackendInfo
-from skillgit.plugin.environment import EnvironmentInfo
-
-Info = TypeVar("Info")
 
 
-@dataclass(frozen=True, kw_only=True)  # no slots: Python 3.11 cannot make a frozen one through a generic alias
-class PluginEntry(Generic[Info]):
+class PluginKind(StrEnum):
+    ENVIRONMENT = "environment"
+    BACKEND = "backend"
+    STRATEGY = "strategy"
+
+
+_GROUPS = {
+    PluginKind.ENVIRONMENT: registry.ENVIRONMENTS,
+    PluginKind.BACKEND: registry.BACKENDS,
+    PluginKind.STRATEGY: registry.STRATEGIES,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class InstalledPlugin:
+    kind: PluginKind
     name: str
     reference: str
-    info: Info | None  # what it says of itself; absent if it was not loaded
-    error: str  # why it cannot be loaded; empty if it can, or was not tried
+    info: Any | None = None  # what it says of itself, by its kind; absent if it cannot be loaded
+    error: str = ""  # why it cannot be loaded; empty if it can
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,47 +53,29 @@ class StrategyInfo:
     keys: tuple[StrategySetting, ...] = ()  # the settings on which it depends
 
 
-EnvironmentEntry = PluginEntry[EnvironmentInfo]
-BackendEntry = PluginEntry[BackendInfo]
-StrategyEntry = PluginEntry[StrategyInfo]
-
-
-class PluginKind(StrEnum):
-    ENVIRONMENT = "environment"
-    BACKEND = "backend"
-    STRATEGY = "strategy"
-
-
-_GROUPS = {
-    PluginKind.ENVIRONMENT: registry.ENVIRONMENTS,
-    PluginKind.BACKEND: registry.BACKENDS,
-    PluginKind.STRATEGY: registry.STRATEGIES,
-}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InstalledPlugin:
-    """A plug-in of any kind, with what it says of itself."""
-
-    kind: PluginKind
-    name: str
-    reference: str
-    info: object | None
-    error: str
-
-    @classmethod
-    def of(cls, kind: PluginKind, entry: PluginEntry[Any]) -> InstalledPlugin:
-        return cls(kind=kind, name=entry.name, reference=entry.reference, info=entry.info, error=entry.error)
-
-
 def every_plugin(context: Context) -> tuple[InstalledPlugin, ...]:
     """Return all that is installed, kind by kind and by name."""
-    entries: dict[PluginKind, tuple[PluginEntry[Any], ...]] = {
-        PluginKind.ENVIRONMENT: environments(context),
-        PluginKind.BACKEND: backends(context),
-        PluginKind.STRATEGY: strategies(),
-    }
-    return tuple(InstalledPlugin.of(kind, entry) for kind, group in entries.items() for entry in group)
+    return tuple(entry for kind in PluginKind for entry in listed(context, kind))
+
+
+def listed(context: Context, kind: PluginKind) -> tuple[InstalledPlugin, ...]:
+    """Return the installed plug-ins of a kind by name, each with what it says of itself or why it cannot load.
+
+    The summaries of strategies are read from their source, which is not executed.
+    """
+    entries = []
+    for plugin in registry.installed(_GROUPS[kind]):
+        info: object | None = None
+        error = ""
+        try:
+            if kind is PluginKind.STRATEGY:
+                info = StrategyInfo(summary=_written_summary(*plugin.reference.split(":")[:2]))
+            else:
+                info = _info(context, kind, plugin.name)
+        except SkillgitError as failure:
+            error = failure.message
+        entries.append(InstalledPlugin(kind=kind, name=plugin.name, reference=plugin.reference, info=info, error=error))
+    return tuple(entries)
 
 
 def kinds_of(context: Context, name: str) -> tuple[PluginKind, ...]:
@@ -104,53 +94,27 @@ def kinds_of(context: Context, name: str) -> tuple[PluginKind, ...]:
     return kinds
 
 
-def environments(context: Context, *, details: bool = True) -> tuple[EnvironmentEntry, ...]:
-    """Return the installed environments by name, with ``details`` what each says of itself or why it cannot load."""
-    return _listed(registry.ENVIRONMENTS, partial(environment, context), details=details)
+def plugin_named(context: Context, kind: PluginKind, name: str) -> InstalledPlugin:
+    """Return one plug-in, installed or at ``path/to/file.py:Class``, and load nothing else."""
+    info, known = _info(context, kind, name), registry.installed(_GROUPS[kind])
+    reference = next((plugin.reference for plugin in known if plugin.name == name), name)
+    return InstalledPlugin(kind=kind, name=name, reference=reference, info=info)
 
 
-def backends(context: Context, *, details: bool = True) -> tuple[BackendEntry, ...]:
-    """Return the installed backends by name, with ``details`` what each says of itself or why it cannot load."""
-    return _listed(registry.BACKENDS, partial(backend, context), details=details)
-
-
-def environment(context: Context, name: str) -> EnvironmentEntry:
-    """Return one environment, installed or at ``path/to/file.py:Class``, and load nothing else."""
-    info = registry.load_environment(name, context.directory).info
-    return EnvironmentEntry(name=name, reference=_reference(registry.ENVIRONMENTS, name), info=info, error="")
-
-
-def backend(context: Context, name: str) -> BackendEntry:
-    """Return one backend, installed or at ``path/to/file.py:Class``, and load nothing else."""
-    info = registry.load_backend(name, context.directory).info
-    return BackendEntry(name=name, reference=_reference(registry.BACKENDS, name), info=info, error="")
-
-
-def strategies() -> tuple[StrategyEntry, ...]:
-    """Return the installed strategies by name; their summaries are read from their source, which is not executed."""
-    return tuple(
-        StrategyEntry(
-            name=plugin.name,
-            reference=plugin.reference,
-            info=StrategyInfo(summary=_written_summary(*plugin.reference.split(":")[:2])),
-            error="",
-        )
-        for plugin in registry.installed(registry.STRATEGIES)
-    )
-
-
-def strategy(context: Context, name: str) -> StrategyEntry:
-    """Return one strategy, installed or at ``path/to/file.py:Class``, and load nothing else."""
+def _info(context: Context, kind: PluginKind, name: str) -> object:
+    if kind is PluginKind.ENVIRONMENT:
+        return registry.load_environment(name, context.directory).info
+    if kind is PluginKind.BACKEND:
+        return registry.load_backend(name, context.directory).info
     from skillgit.engine.strategy import strategy_of  # noqa: PLC0415 - the list does without the engine
 
     cls = registry.find_strategy(name, context.directory).cls
     instance = strategy_of(cls, name)
-    info = StrategyInfo(
+    return StrategyInfo(
         summary=instance.summary,
         description=cleandoc(cls.__doc__ or "").replace("``", ""),
         keys=tuple(map(_setting, instance.keys)),
     )
-    return StrategyEntry(name=name, reference=_reference(registry.STRATEGIES, name), info=info, error="")
 
 
 def _setting(key: str) -> StrategySetting:
@@ -159,7 +123,7 @@ def _setting(key: str) -> StrategySetting:
     section, _, name = key.partition(".")
     field = SECTIONS[section].model_fields.get(name) if section in SECTIONS else None
     if field is None:
-        raise UsageError(f"there is no key {key}, which the strategy names", hint="mend the keys of the strategy")
+        raise UsageError(f"there is no key {key}, which the strategy names", hint="fix the keys of the strategy")
     default = json.dumps(field.get_default(call_default_factory=True), ensure_ascii=False)
     return StrategySetting(key=key, default=default, meaning=field.description or "")
 
@@ -191,18 +155,3 @@ def _source_file(module: str) -> str:
         if spec is None:
             break
     return (spec.origin if spec is not None else None) or ""
-
-
-def _listed(group: str, load: Callable[[str], PluginEntry[Info]], *, details: bool) -> tuple[PluginEntry[Info], ...]:
-    entries = []
-    for plugin in registry.installed(group):
-        entry: PluginEntry[Info] = PluginEntry(name=plugin.name, reference=plugin.reference, info=None, error="")
-        try:
-            entries.append(replace(entry, info=load(plugin.name).info) if details else entry)
-        except SkillgitError as error:
-            entries.append(replace(entry, error=error.message))
-    return tuple(entries)
-
-
-def _reference(group: str, name: str) -> str:
-    return next((plugin.reference for plugin in registry.installed(group) if plugin.name == name), name)

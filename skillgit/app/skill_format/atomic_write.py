@@ -224,7 +224,7 @@ def _told(path: Path) -> Iterator[None]:
         yield
     except (NotADirectoryError, FileExistsError) as error:
         raise UsageError(
-            f"{path} cannot be written: a file stands where a folder has to be", hint=f"ls -la {path.parent}"
+            f"{path} cannot be written: a file is where a folder must be", hint=f"ls -la {path.parent}"
         ) from error
     except OSError as error:
         raise ConflictError(

@@ -15,10 +15,9 @@ from skillgit.app.skill_format.lint_rules import (
     COMPATIBILITY_LENGTH,
     KEYS,
     NAME_LENGTH,
-    Fault,
-    RuleSeverity,
     broken,
 )
+from skillgit.domain.finding import Finding, Severity
 from skillgit.domain.protected_regions import frontmatter, has_marker
 from skillgit.domain.skill import DOCUMENT
 from skillgit.errors import SkillError
@@ -41,11 +40,11 @@ def read(text: str) -> Fields | None:
     head = read_head(text)
     if any(fault.rule == "frontmatter-missing" for fault in head.faults):
         return None
-    errors = [fault for fault in head.faults if fault.severity is RuleSeverity.ERROR]
+    errors = [fault for fault in head.faults if fault.severity is Severity.ERROR]
     is_usable = {"name", "description"} <= head.fields.keys()
     fault = next((fault for fault in errors if not is_usable or fault.rule not in _TAKEN), None)
     if fault is not None:
-        raise SkillError(fault.sentence, hint=fault.mend)
+        raise SkillError(fault.sentence, hint=fault.hint)
     return head.fields
 
 
@@ -206,7 +205,7 @@ class Head:
     """What the frontmatter of a document says."""
 
     fields: Fields  # key to its text as it is written, metadata as keys and texts; what cannot be read is left out
-    faults: tuple[Fault, ...]
+    faults: tuple[Finding, ...]
     lines: dict[str, int]  # key to its line
     present: bool = True
 
@@ -246,7 +245,7 @@ def inner(block: str) -> str:
     return block.partition("\n")[2].rstrip().removesuffix(_FENCE)
 
 
-def _tags(inside: str) -> Iterator[Fault]:
+def _tags(inside: str) -> Iterator[Finding]:
     for token in yaml.scan(inside, Loader=yaml.SafeLoader):
         if type(token) in _STRANGE:
             kind = _STRANGE[type(token)]
@@ -254,7 +253,7 @@ def _tags(inside: str) -> Iterator[Fault]:
             yield broken("frontmatter-tag", DOCUMENT, line, f"the frontmatter of {DOCUMENT} uses {kind}")
 
 
-def _of_node(node: yaml.MappingNode, tags: tuple[Fault, ...]) -> Head:
+def _of_node(node: yaml.MappingNode, tags: tuple[Finding, ...]) -> Head:
     faults = [*tags, *_shape_faults(node)]
     fields: Fields = {}
     lines: dict[str, int] = {}
@@ -270,7 +269,7 @@ def _of_node(node: yaml.MappingNode, tags: tuple[Fault, ...]) -> Head:
     return Head(fields=fields, faults=(*faults, *_value_faults(fields, lines)), lines=lines)
 
 
-def _beyond(key: str, line: int) -> Fault:
+def _beyond(key: str, line: int) -> Finding:
     """Return the fault of a key that the specification does not have."""
     if agents := AGENT_KEYS.get(key):
         return broken("key-of-agents", DOCUMENT, line, f"'{key}' {_WHERE} is read by {' and '.join(agents)} alone")
@@ -281,7 +280,7 @@ def _line(node: yaml.Node) -> int:
     return int(node.start_mark.line) + 2
 
 
-def _shape_faults(node: yaml.MappingNode, *, is_inner: bool = False) -> Iterator[Fault]:
+def _shape_faults(node: yaml.MappingNode, *, is_inner: bool = False) -> Iterator[Finding]:
     """Yield what strict YAML refuses about keys, however deep they stand; keys of agents hold what these read."""
     if node.flow_style and not is_inner:
         yield broken("frontmatter-flow", DOCUMENT, _line(node), f"the frontmatter of {DOCUMENT} uses braces")
@@ -298,7 +297,7 @@ def _shape_faults(node: yaml.MappingNode, *, is_inner: bool = False) -> Iterator
             yield from _shape_faults(value, is_inner=True)
 
 
-def _scalar(key: str, node: yaml.Node, faults: list[Fault]) -> str | dict[str, str] | None:
+def _scalar(key: str, node: yaml.Node, faults: list[Finding]) -> str | dict[str, str] | None:
     """Return a value as it is written; what keeps it from being text is added to ``faults``."""
     if isinstance(node, yaml.ScalarNode):
         if node.value and node.tag != _TEXT_TAG and node.style is None:
@@ -314,7 +313,7 @@ def _scalar(key: str, node: yaml.Node, faults: list[Fault]) -> str | dict[str, s
     return None
 
 
-def _value_faults(fields: Fields, lines: dict[str, int]) -> Iterator[Fault]:
+def _value_faults(fields: Fields, lines: dict[str, int]) -> Iterator[Finding]:
     yield from _name_faults(fields, lines)
     yield from _length_faults("description", fields, lines, DESCRIPTION_LENGTH)
     if "compatibility" in lines:
@@ -323,7 +322,7 @@ def _value_faults(fields: Fields, lines: dict[str, int]) -> Iterator[Fault]:
         yield broken("metadata-keys", DOCUMENT, lines["metadata"], f"'metadata' {_WHERE} is text")
 
 
-def _name_faults(fields: Fields, lines: dict[str, int]) -> Iterator[Fault]:
+def _name_faults(fields: Fields, lines: dict[str, int]) -> Iterator[Finding]:
     name, line = fields.get("name", ""), lines.get("name", 0)
     if not isinstance(name, str) or not name:
         if isinstance(name, str) and ("name" in fields or "name" not in lines):
@@ -336,7 +335,7 @@ def _name_faults(fields: Fields, lines: dict[str, int]) -> Iterator[Fault]:
         yield broken("name-length", DOCUMENT, line, f"the name {_WHERE} has {len(name)} characters")
 
 
-def _length_faults(key: str, fields: Fields, lines: dict[str, int], limit: int) -> Iterator[Fault]:
+def _length_faults(key: str, fields: Fields, lines: dict[str, int], limit: int) -> Iterator[Finding]:
     value, line = fields.get(key, ""), lines.get(key, 0)
     if key in lines and key not in fields:
         return  # said already: it is not text

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import assert_never
 
 from skillgit.app.skill_format.lint import Linted, LintedSkill
-from skillgit.app.skill_format.lint_rules import Fault, broken
+from skillgit.app.skill_format.lint_rules import broken
 from skillgit.app.workspace.context import Context
+from skillgit.domain.finding import Finding
 from skillgit.domain.skill import DOCUMENT
 from skillgit.domain.skill_listing import (
     ALIKE,
@@ -42,7 +43,7 @@ def lint_library(context: Context, words: Sequence[str] = (), window: int | None
     ``window`` is the size of the context window in tokens, 0 if the agent does not know it; without, as it is usual.
     """
     listings, skills = list[SkillListing](), dict[str, LibrarySkill]()
-    faults: dict[str, list[Fault]] = {}
+    faults: dict[str, list[Finding]] = {}
     for agent in ListingAgent:
         folders = agent_folders(context, agent, words)
         library = [
@@ -101,7 +102,7 @@ def _mend(reason: ListingReason) -> str:
             assert_never(reason)
 
 
-def _faults(table: SkillListing, entry: ListingEntry) -> Iterator[Fault]:
+def _faults(table: SkillListing, entry: ListingEntry) -> Iterator[Finding]:
     agent = table.agent.label
     over = f"the library has {table.size:,} {table.unit} of {table.budget:,}"
     match entry.state:

@@ -1,4 +1,4 @@
-"""``skillgit data check``: load every item and look for what spoils a measurement.
+"""``skillgit doctor``: load every item and look for what spoils a measurement.
 
 That is leaks, duplicates, odd splits, and shortcuts: answers that score without a question.
 """
@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -18,6 +17,7 @@ from skillgit.app.setup.skill_tasks import load_for_skill
 from skillgit.app.train.starting_point import first_skill
 from skillgit.app.workspace.context import Context
 from skillgit.domain.evaluation import Gauge, Split, item_set_digest
+from skillgit.domain.finding import Finding, Severity
 from skillgit.domain.leaks import (
     SHORTEST_QUOTED,
     Leak,
@@ -65,7 +65,7 @@ class ItemFacts:
         return frozenset(" ".join(words(answer)) for answer in self.secrets.answers)
 
 
-def told(environment: Environment, items: Mapping[Split, Sequence[Item]]) -> list[ItemFacts]:
+def item_facts(environment: Environment, items: Mapping[Split, Sequence[Item]]) -> list[ItemFacts]:
     """Return all items; none if the environment does not say what is secret about them."""
     if not isinstance(environment, KeepsSecrets):
         return []
@@ -111,20 +111,6 @@ def near_duplicates(rows: Sequence[ItemFacts]) -> Pairs:
     return {splits: sorted(pairs[splits]) for splits in sorted(pairs, key=lambda pair: [order.index(s) for s in pair])}
 
 
-class Severity(StrEnum):
-    FAULT = "fault"  # the data cannot be used, or a score on them says nothing
-    WARNING = "warning"  # someone should look at it
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DataFinding:
-    severity: Severity
-    kind: str  # ``unreadable``, ``repeated``, ``alike``, ``leak`` or ``shortcut``
-    sentence: str
-    hint: str
-    items: tuple[str, ...] = ()  # all ids that it is about; empty if the sentence names the place in a file
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SplitSummary:
     split: Split
@@ -140,7 +126,7 @@ class SplitSummary:
 class DataCheck:
     environment: str
     splits: tuple[SplitSummary, ...]  # its splits; none if they could not be read
-    findings: tuple[DataFinding, ...]
+    findings: tuple[Finding, ...]
     notes: tuple[str, ...]  # what the selection split can tell, and what could not be looked for
     exit_code: ExitCode
     shortcuts: ShortcutReport | None = None  # what answers score that need no question; None if items are unreadable
@@ -159,14 +145,14 @@ def check_data(context: Context, config: str, overrides: tuple[str, ...] = (), w
         watch("looking for repeated items")
         findings += [_fault("repeated", fault) for fault in repetitions(items)]
         findings += _repeated_inside(items)
-        rows = told(environment, items)
+        rows = item_facts(environment, items)
         findings += _of_texts(rows, context, settings, environment, watch)
         watch("scoring answers that need no question")
         rule = settings.values.method.rule()
         shortcuts = measure_shortcuts(environment, items, Gauge(metric=rule.metric, soft_weight=rule.soft_weight))
         findings += map(_shortcut, shortcuts.cues)
         notes += _notes(settings, items, rows, shortcuts)
-    has_faults = any(finding.severity is Severity.FAULT for finding in findings)
+    has_faults = any(finding.severity is Severity.ERROR for finding in findings)
     return DataCheck(
         environment=environment.info.name,
         splits=() if unreadable else tuple(_summary(split, items[split], settings) for split in Split),
@@ -195,11 +181,11 @@ def _load(environment: Environment) -> tuple[Items, tuple[DataError, ...]]:
     return items, singled(faults)
 
 
-def _fault(kind: str, fault: DataError) -> DataFinding:
-    return DataFinding(severity=Severity.FAULT, kind=kind, sentence=fault.message, hint=fault.hint)
+def _fault(kind: str, fault: DataError) -> Finding:
+    return Finding(severity=Severity.ERROR, rule=kind, sentence=fault.message, hint=fault.hint)
 
 
-def _repeated_inside(items: Items) -> Iterator[DataFinding]:
+def _repeated_inside(items: Items) -> Iterator[Finding]:
     for split, entries in items.items():
         first: dict[str, str] = {}
         pairs = [(first[item.digest], item.id) for item in entries if first.setdefault(item.digest, item.id) != item.id]
@@ -225,7 +211,7 @@ def _questions(rows: Sequence[ItemFacts]) -> Iterator[tuple[str, Split, Secrets]
 
 def _of_texts(
     rows: Sequence[ItemFacts], context: Context, config: ResolvedConfig, environment: Environment, watch: Watch
-) -> Iterator[DataFinding]:
+) -> Iterator[Finding]:
     leaks: list[Leak] = []
     if rows:
         watch(f"looking for {len(rows):,} items in the seed skill")
@@ -234,16 +220,16 @@ def _of_texts(
         leaks += _seed_leaks(rows, text, environment.taxonomy())
     for kind in LeakKind:
         if ids := tuple(dict.fromkeys(leak.item for leak in leaks if leak.kind is kind)):
-            yield DataFinding(
-                severity=Severity.FAULT,
-                kind="leak",
+            yield Finding(
+                severity=Severity.ERROR,
+                rule="leak",
                 sentence=f"the seed skill quotes {kind}s of selection or test items: {_shown(ids)}",
                 hint="take the words out of the skill, or the items out of the splits",
                 items=ids,
             )
     given_away = list(train_leaks(rows, watch))
     if given_away:
-        sentence = "train items hold answers of selection or test items beside words of their questions"
+        sentence = "train items contain answers of selection or test items next to words of their questions"
         yield _pairs("leak", sentence, "gives away", given_away)
     watch(f"comparing {len(rows):,} items with each other")
     for (first, second), pairs in near_duplicates(rows).items():
@@ -251,23 +237,23 @@ def _of_texts(
         yield _pairs("alike", f"items of {where} are almost the same", "~", pairs)
 
 
-def _pairs(kind: str, sentence: str, sign: str, pairs: Sequence[tuple[str, str]]) -> DataFinding:
-    return DataFinding(
+def _pairs(kind: str, sentence: str, sign: str, pairs: Sequence[tuple[str, str]]) -> Finding:
+    return Finding(
         severity=Severity.WARNING,
-        kind=kind,
+        rule=kind,
         sentence=f"{sentence}: {_shown([f'{first} {sign} {second}' for first, second in pairs])}",
         hint="look at them with --json, which lists all, and keep one of each in one split",
         items=tuple(dict.fromkeys(name for pair in pairs for name in pair)),
     )
 
 
-def _shortcut(cue: Shortcut) -> DataFinding:
+def _shortcut(cue: Shortcut) -> Finding:
     kind = "with choices" if cue.form is AnswerForm.CHOICE else "with a free answer"
     items = f"{cue.n:,} items {kind}" if cue.answers == cue.n else f"the {cue.answers:,} items that it answers"
     chance = cue.chance * cue.answers
-    return DataFinding(
+    return Finding(
         severity=Severity.WARNING,
-        kind="shortcut",
+        rule="shortcut",
         sentence=f"without the question, {cue.rule} is right in {cue.right:,.4g} of {items}, against {chance:,.3g} by"
         " chance",
         hint=cue.advice,
@@ -307,7 +293,7 @@ def _notes(config: ResolvedConfig, items: Items, rows: Sequence[ItemFacts], shor
     if shortcuts.reason:
         yield f"shortcuts were measured on {shortcuts.sample:,} of {shortcuts.items:,} items: {shortcuts.reason}"
     if not rows:
-        yield "the environment does not tell answers and questions, so that leaks and likeness were not looked for"
+        yield "the environment does not say which texts are answers, so leaks and likeness were not checked"
 
 
 if TYPE_CHECKING:

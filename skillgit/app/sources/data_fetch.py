@@ -1,4 +1,4 @@
-"""``skillgit data fetch``: public data of an environment, written as files that it reads."""
+"""``skillgit plugins NAME --fetch DIR``: public data of an environment, written as files that it reads."""
 
 from __future__ import annotations
 
@@ -16,8 +16,17 @@ from typing import IO
 
 from skillgit.app.skill_format.atomic_write import refuse_way_out, typed_path
 from skillgit.app.sources.public_data.contents import is_archive, published_rows, unpack
-from skillgit.app.sources.public_data.downloads import Downloads, FetchProgress, cache_folder, in_megabytes
-from skillgit.app.sources.public_data.listing import MOST_BYTES, PublishedFiles, listed, matches, too_large
+from skillgit.app.sources.public_data.downloads import (
+    MOST_BYTES,
+    Downloads,
+    FetchProgress,
+    PublishedFiles,
+    cache_folder,
+    in_megabytes,
+    listed,
+    matches,
+    too_large,
+)
 from skillgit.app.workspace.context import Context
 from skillgit.domain.evaluation import Split
 from skillgit.domain.ids import digest
@@ -201,7 +210,7 @@ def fetch(
     target = str(to or f"data/{info.name}")
     folder = refuse_way_out(typed_path(context.directory, target))
     if folder.exists():
-        raise ConflictError(f"{folder} is there already", hint="name another folder with --to, or remove this one")
+        raise ConflictError(f"{folder} is there already", hint="name another folder with --fetch, or remove this one")
     split_ids = _split_ids(context, source, selection.ids)
     listing = listed(source, selection.revision or source.revision or "main", context.environ)
     remark(_announcement(listing))
@@ -230,7 +239,7 @@ def fetch(
 def _source(info: EnvironmentInfo, selection: DataSelection) -> PublicSource:
     source = info.public
     if source is None:
-        raise NotFoundError(f"{info.name} names no public data", hint=f"skillgit envs {info.name}")
+        raise NotFoundError(f"{info.name} names no public data", hint=f"skillgit plugins {info.name}")
     if selection.subset:
         subset = source.subsets.get(selection.subset)
         if subset is None:
@@ -319,7 +328,8 @@ def _note(
     rows = [f"| `{file.path}` | {file.items} | `{file.sha256}` |" for file in files]
     if assets:
         rows.append(f"| `{assets.folder}` | {len(folder)} files | `{folder.sha256}` |")
-    head = f"# Data of {info.name}\n\nFrom {listing.place} at {listing.revision}, written by `skillgit data fetch`.\n"
+    command = f"skillgit plugins {info.name} --fetch DIR"
+    head = f"# Data of {info.name}\n\nFrom {listing.place} at {listing.revision}, written by `{command}`.\n"
     licence = f"Licence: {listing.licence or 'unknown'}\n"
     digests = [f"- `{file.name}` {file.digest}" for file in listing.files if file.digest]
     origin = ["", "Fetched, with their digests:", "", *digests] if digests else []

@@ -6,7 +6,8 @@ import asyncio
 import platform
 import shutil
 import sqlite3
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from random import Random
 from time import monotonic
@@ -122,32 +123,44 @@ def doctor(
         setup.strategy.check(setup.config.values.method, setup.routes["optimizer"])
         if not dry_run:
             setup = replace(setup, routes=looked_at(setup.routes))
-    roles: tuple[RoleHealth, ...] = ()
     plan = _plan(setup, caps or Caps(), call=call)
     if dry_run:
         return plan
     _check_caps(plan, caps or Caps())
+    roles: tuple[RoleHealth, ...] = ()
+    notes: tuple[str, ...] = ()
     if setup is not None:
         skill = first_skill(context, setup.config, setup.task.environment)
         with Ledger.in_memory() as ledger:
             door = _door(context, setup, ledger, caps or Caps())
             roles = asyncio.run(_examined(setup, skill, door, call=call))
+        surprises = (setup.routes[role.role].served.surprise(role.answered_by) for role in roles)
+        notes = tuple(dict.fromkeys((*setup.config.notes, *name_warnings(setup), *filter(None, surprises))))
+    path = context.environ.get("PATH")
+    programs = [
+        Program(name=name, path=next(filter(None, (shutil.which(word, path=path) for word in words)), ""), purpose=text)
+        for name, words, text in _PROGRAMS
+    ]
+    machine = Machine(
+        python=platform.python_version(),
+        system=platform.platform(terse=True),
+        git=git_version(),
+        sqlite=sqlite3.sqlite_version,
+        programs=tuple(programs),
+    )
+    repository = None
+    with suppress(RepositoryNotFoundError), open_workspace(context) as workspace:
+        repository = Found(path=str(workspace.repo.common_dir), runs=len(runs(workspace.repo)))
     return Checkup(
-        machine=_machine(context),
-        repository=_repository(context),
+        machine=machine,
+        repository=repository,
         config=config or "",
         roles=roles,
         prices_of=price_table().date.isoformat(),
         contexts_of=context_table().date.isoformat(),
-        notes=_remarks(setup, roles) if setup is not None else (),
+        notes=notes,
         exit_code=ExitCode.SERVICE if any(role.error for role in roles) else ExitCode.OK,
     )
-
-
-def _remarks(setup: Setup, roles: Iterable[RoleHealth]) -> tuple[str, ...]:
-    """Return what the configuration says of itself, and which roles another model answers than the one named."""
-    surprises = (setup.routes[role.role].served.surprise(role.answered_by) for role in roles)
-    return tuple(dict.fromkeys((*setup.config.notes, *name_warnings(setup), *filter(None, surprises))))
 
 
 def _door(context: Context, setup: Setup, ledger: Ledger, caps: Caps) -> Calls:
@@ -190,31 +203,6 @@ def _check_caps(plan: Plan, caps: Caps) -> None:
         raise BudgetError(f"the check-up takes {plan.sentence}, which is over {cap}", hint="raise it, or add --no-call")
 
 
-def _machine(context: Context) -> Machine:
-    path = context.environ.get("PATH")
-    programs = [
-        Program(
-            name=name, path=next(filter(None, (shutil.which(word, path=path) for word in words)), ""), purpose=purpose
-        )
-        for name, words, purpose in _PROGRAMS
-    ]
-    return Machine(
-        python=platform.python_version(),
-        system=platform.platform(terse=True),
-        git=git_version(),
-        sqlite=sqlite3.sqlite_version,
-        programs=tuple(programs),
-    )
-
-
-def _repository(context: Context) -> Found | None:
-    try:
-        with open_workspace(context) as workspace:
-            return Found(path=str(workspace.repo.common_dir), runs=len(runs(workspace.repo)))
-    except RepositoryNotFoundError:
-        return None
-
-
 async def _examined(setup: Setup, skill: Skill, door: Calls, *, call: bool) -> tuple[RoleHealth, ...]:
     prompts = largest_prompts(setup.config.values.method, setup.task, skill)
     contexts = setup.config.values.model.context_window
@@ -224,7 +212,12 @@ async def _examined(setup: Setup, skill: Skill, door: Calls, *, call: bool) -> t
         if problem := lacks_judge(setup):
             *healths, judge = healths  # its role is the last one
             healths = [*healths, replace(judge, answers=None, error=problem, hint=NAME_JUDGE)]
-        return tuple([await _with_room(health, setup.routes[health.role], prompts, contexts) for health in healths])
+        for number, health in enumerate(healths):
+            if not health.error and not health.is_local:
+                route = setup.routes[health.role]
+                available = room(route, prompts[health.role], await context_of(route, contexts))
+                healths[number] = replace(health, room=available, fit=available.fit)
+        return tuple(healths)
     finally:
         await door.aclose()
         for route in setup.routes.values():
@@ -273,10 +266,3 @@ async def _health(health: RoleHealth, route: Route, door: Calls, *, call: bool) 
         return replace(health, answers=True, latency_ms=latency, answered_by=reply.model, counted=is_counted)
     except ServiceError as error:
         return replace(health, answers=False if call else None, error=error.message, hint=error.hint)
-
-
-async def _with_room(health: RoleHealth, route: Route, prompts: dict[str, int], contexts: dict[str, int]) -> RoleHealth:
-    if health.error or health.is_local:
-        return health
-    available = room(route, prompts[health.role], await context_of(route, contexts))
-    return replace(health, room=available, fit=available.fit)

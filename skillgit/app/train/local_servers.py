@@ -11,7 +11,6 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from os.path import relpath
-from pathlib import Path
 from typing import Any, Literal, cast
 
 import httpx2
@@ -86,35 +85,26 @@ def local_servers(
     ``ports`` are looked at besides the usual ones. With ``ask``, each model that is loaded gets one small question.
     """
     every = tuple(dict.fromkeys((*ports, *(port for program in PROGRAMS for port in program.ports))))
-    path = _free_path(context, write) if write else None
     base_file = find(base or BASE, context.directory)
-    if path is not None:
-        is_shipped = base_file.is_relative_to(shipped_folder().resolve())
-        base = (base or BASE) if is_shipped else relpath(base_file, path.parent)
-    servers = asyncio.run(_found(every, ask=ask))
-    result = LocalServers(servers=servers, ports=every)
-    if path is None:
-        return result
-    server, model = _chosen(servers)
-    path.write_text(_configuration(server, model, servers, base), encoding="utf-8")
-    load_config(context, str(path))  # what is written can be read
-    return replace(result, written=write)
-
-
-def _free_path(context: Context, write: str) -> Path:
-    path = typed_path(context.directory, write)
-    if path.exists():
+    path = typed_path(context.directory, write) if write else None
+    if path is not None and path.exists():
         raise ConflictError(f"{write} is there already", hint="name a new file, or remove that one")
-    if not path.parent.is_dir():
+    if path is not None and not path.parent.is_dir():
         raise NotFoundError(f"there is no folder {path.parent}", hint=f"mkdir -p {path.parent}")
-    return path
+    servers = asyncio.run(_servers(every, ask=ask))
+    if path is None:
+        return LocalServers(servers=servers, ports=every)
+    is_shipped = base_file.is_relative_to(shipped_folder().resolve())
+    base = (base or BASE) if is_shipped else relpath(base_file, path.parent)
+    path.write_text(_configuration(servers, base), encoding="utf-8")
+    load_config(context, str(path))  # what is written can be read
+    return LocalServers(servers=servers, ports=every, written=write)
 
 
-async def _found(ports: Sequence[int], *, ask: bool) -> tuple[LocalServer, ...]:
+async def _servers(ports: Sequence[int], *, ask: bool) -> tuple[LocalServer, ...]:
     async with httpx2.AsyncClient(trust_env=False, follow_redirects=False) as client:
-        servers = await asyncio.gather(*(_at(client, port) for port in ports))
-        present = [server for server in servers if server is not None]
-        return tuple(await asyncio.gather(*(_asked(client, server) for server in present))) if ask else tuple(present)
+        servers = [server for server in await asyncio.gather(*(_at(client, port) for port in ports)) if server]
+        return tuple(await asyncio.gather(*(_asked(client, server) for server in servers)) if ask else servers)
 
 
 async def _at(client: httpx2.AsyncClient, port: int) -> LocalServer | None:
@@ -122,90 +112,98 @@ async def _at(client: httpx2.AsyncClient, port: int) -> LocalServer | None:
     root = f"http://127.0.0.1:{port}"
     paths = ("/v1/models", "/api/version", "/api/tags", "/api/ps", "/api/v0/models", "/props", "/version")
     answers = await asyncio.gather(*(_get(client, f"{root}{path}") for path in paths))
-    listing, ollama, tags, running, studio, props, version = (_mapping(answer) for answer in answers)
+    listing, ollama, tags, running, studio, props, version = map(_mapping, answers)
     if not isinstance(listing.get("data"), list):
         return None
     entries = [entry for entry in _mappings(listing.get("data")) if isinstance(entry.get("id"), str)][:_MOST_MODELS]
-    address = f"{root}/v1"
+    owners = {str(entry.get("owned_by")) for entry in entries}
+    slots = None
     if isinstance(tags.get("models"), list) and isinstance(ollama.get("version"), str):
+        program, words = "Ollama", ollama.get("version")
         rows_by_name = {str(row.get("name")): row for row in _mappings(running.get("models"))}
-        shows = await asyncio.gather(*(_show(client, root, str(entry["id"])) for entry in entries))
+        names = [str(entry["id"]) for entry in entries]
+        shows = await asyncio.gather(*(_get(client, f"{root}/api/show", {"model": name}) for name in names))
         models = [
-            LocalModel(
-                name=storable(str(entry["id"])),
-                context=_number(rows_by_name.get(str(entry["id"]), {}).get("context_length")) or _ollama_context(show),
-                is_loaded=str(entry["id"]) in rows_by_name,
+            _model(
+                name, rows_by_name.get(name, {}).get("context_length"), *_lengths(show), is_loaded=name in rows_by_name
             )
-            for entry, show in zip(entries, shows, strict=True)
+            for name, show in zip(names, shows, strict=True)
         ]
-        return _server("Ollama", ollama.get("version"), address, models)
-    if isinstance(studio.get("data"), list):
-        rows = [row for row in _mappings(studio.get("data")) if row.get("type") != "embeddings"]
+    elif isinstance(studio.get("data"), list):
+        program, words = "LM Studio", ""
         models = [
-            LocalModel(
-                name=storable(str(row.get("id"))),
-                context=_number(row.get("loaded_context_length")) or _number(row.get("max_context_length")),
+            _model(
+                str(row.get("id")),
+                row.get("loaded_context_length"),
+                row.get("max_context_length"),
                 is_loaded=row.get("state") == "loaded",
             )
-            for row in rows[:_MOST_MODELS]
+            for row in [row for row in _mappings(studio.get("data")) if row.get("type") != "embeddings"][:_MOST_MODELS]
         ]
-        return _server("LM Studio", "", address, models)
-    owners = {str(entry.get("owned_by")) for entry in entries}
-    models = [LocalModel(name=storable(str(entry["id"])), context=_context(entry, props)) for entry in entries]
-    if "llamacpp" in owners or "default_generation_settings" in props:
-        slots = _number(props.get("total_slots"))
-        return replace(_server("llama.cpp", props.get("build_info"), address, models), slots=slots)
-    if "vllm" in owners or (isinstance(version.get("version"), str) and any("max_model_len" in row for row in entries)):
-        return _server("vLLM", version.get("version"), address, models)
-    return _server("another server", "", address, models)
-
-
-def _server(program: str, version: object, address: str, models: Sequence[LocalModel]) -> LocalServer:
-    words = version if isinstance(version, str) else ""
-    return LocalServer(program=program, version=storable(words[:60]), address=address, slots=None, models=tuple(models))
-
-
-async def _show(client: httpx2.AsyncClient, root: str, name: str) -> Mapping[str, object]:
-    return _mapping(await _get(client, f"{root}/api/show", {"model": name}))
-
-
-def _ollama_context(show: Mapping[str, object]) -> int | None:
-    info = _mapping(show.get("model_info"))
-    return next((_number(value) for key, value in info.items() if key.endswith(".context_length")), None)
-
-
-def _context(entry: Mapping[str, object], props: Mapping[str, object]) -> int | None:
-    settings = _mapping(props.get("default_generation_settings"))
-    return (
-        _number(settings.get("n_ctx"))
-        or _number(_mapping(entry.get("meta")).get("n_ctx"))
-        or next((_number(entry.get(key)) for key in ("max_model_len", "context_length") if key in entry), None)
+    else:
+        settings = _mapping(props.get("default_generation_settings"))
+        models = [
+            _model(
+                str(entry["id"]),
+                settings.get("n_ctx"),
+                _mapping(entry.get("meta")).get("n_ctx"),
+                next((entry[key] for key in ("max_model_len", "context_length") if key in entry), None),
+            )
+            for entry in entries
+        ]
+        program, words = "another server", ""
+        if "llamacpp" in owners or "default_generation_settings" in props:
+            program, words, slots = "llama.cpp", props.get("build_info"), _number(props.get("total_slots"))
+        elif "vllm" in owners or (
+            isinstance(version.get("version"), str) and any("max_model_len" in row for row in entries)
+        ):
+            program, words = "vLLM", version.get("version")
+    return LocalServer(
+        program=program,
+        version=storable(words[:60]) if isinstance(words, str) else "",
+        address=f"{root}/v1",
+        slots=slots,
+        models=tuple(models),
     )
+
+
+def _model(name: str, *lengths: object, is_loaded: bool = True) -> LocalModel:
+    """Return a model whose context is the first of ``lengths`` that is one."""
+    context = next(filter(None, map(_number, lengths)), None)
+    return LocalModel(name=storable(name), context=context, is_loaded=is_loaded)
+
+
+def _lengths(show: object) -> list[object]:
+    info = _mapping(_mapping(show).get("model_info"))
+    return [value for key, value in info.items() if key.endswith(".context_length")]
 
 
 async def _asked(client: httpx2.AsyncClient, server: LocalServer) -> LocalServer:
     """Return ``server`` with what its loaded models do with a schema, asked one after the other."""
-    models = [await _with_schemas(client, server, model) for model in server.models]
+    models = [
+        await _with_schemas(client, server, model) if model.is_loaded else replace(model, detail="not loaded")
+        for model in server.models
+    ]
     return replace(server, models=tuple(models))
 
 
 async def _with_schemas(client: httpx2.AsyncClient, server: LocalServer, model: LocalModel) -> LocalModel:
-    if not model.is_loaded:
-        return replace(model, detail="not loaded")
-    form = {"type": "json_schema", "json_schema": {"name": "answer", "strict": True, "schema": _SCHEMA}}
     body = {
         "model": model.name,
         "messages": [{"role": "user", "content": _QUESTION}],
         "max_tokens": _REPLY_TOKENS,
         "temperature": 0,
-        "response_format": form,
+        "response_format": {
+            "type": "json_schema",
+            "json_schema": {"name": "answer", "strict": True, "schema": _SCHEMA},
+        },
     }
     answer = await _get(client, f"{server.address}/chat/completions", body, limit_s=_ANSWER_S)
     if answer is None:
         return replace(model, schemas="no answer", detail=f"within {_ANSWER_S:.0f} s")
     choices = _mappings(_mapping(answer).get("choices"))
     if not choices:
-        return replace(model, schemas="refused", detail=_words(answer))
+        return replace(model, schemas="refused", detail=_words(json.dumps(answer, ensure_ascii=False)))
     text = str(_mapping(choices[0].get("message")).get("content") or "")
     try:
         is_kept = Draft202012Validator(_SCHEMA).is_valid(read_document(text.encode()))
@@ -214,8 +212,7 @@ async def _with_schemas(client: httpx2.AsyncClient, server: LocalServer, model: 
     return replace(model, schemas="kept" if is_kept else "not kept", detail="" if is_kept else _words(text))
 
 
-def _words(value: object) -> str:
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+def _words(text: str) -> str:
     return storable(" ".join(text.split())[:80])
 
 
@@ -238,21 +235,17 @@ async def _get(
         return None
 
 
-def _chosen(servers: Sequence[LocalServer]) -> tuple[LocalServer, LocalModel]:
-    """Return the model to configure: one that keeps to schemas, else one that is loaded, else the first."""
-    pairs = [(server, model) for server in servers for model in server.models]
-    if not pairs:
-        raise NotFoundError("no server of this machine has a model", hint=START)
-    return min(pairs, key=lambda pair: (pair[1].schemas != "kept", not pair[1].is_loaded))
-
-
 START = "start one: ollama serve, llama-server -m MODEL.gguf, vllm serve MODEL, or the server of LM Studio"
 
 
-def _configuration(server: LocalServer, model: LocalModel, servers: Sequence[LocalServer], base: str) -> str:
-    names = {"target": model.name, "optimizer": model.name}
-    settings: dict[str, object] = {"backend": COMPATIBLE, **names, f"{COMPATIBLE}_base_url": server.address}
-    settings["prices"] = {model.name: [0, 0]}
+def _configuration(servers: Sequence[LocalServer], base: str) -> str:
+    """Write a configuration for a model that keeps to schemas, else one that is loaded, else the first."""
+    pairs = [(server, model) for server in servers for model in server.models]
+    if not pairs:
+        raise NotFoundError("no server of this machine has a model", hint=START)
+    server, model = min(pairs, key=lambda pair: (pair[1].schemas != "kept", not pair[1].is_loaded))
+    settings: dict[str, object] = {"backend": COMPATIBLE, "target": model.name, "optimizer": model.name}
+    settings |= {f"{COMPATIBLE}_base_url": server.address, "prices": {model.name: [0, 0]}}
     calls: dict[str, object] = {"temperature": 0, "timeout_s": 600, "concurrency": server.slots or 4}
     if model.context is not None:
         settings["context_window"] = {model.name: model.context}

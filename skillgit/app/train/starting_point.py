@@ -11,7 +11,7 @@ from shlex import quote
 
 from skillgit.app.recorded.run_record import start_document
 from skillgit.app.setup.comparable_conditions import environment_change
-from skillgit.app.setup.config.error_sentences import shown
+from skillgit.app.setup.config.files import shown
 from skillgit.app.setup.config.resolved import ResolvedConfig, is_neutral
 from skillgit.app.setup.run_setup import Setup, refuse_samples
 from skillgit.app.setup.servers import other_servers

@@ -1,14 +1,14 @@
-"""Whether an event says what follows from the events before it, from its own counts, and from the evidence."""
+"""Whether events say what follows from the events before them, and from their own counts."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from math import isclose, isfinite
 
-from skillgit.domain.address import parse, version_label
+from skillgit.domain.address import version_label
 from skillgit.domain.cost import Cost
-from skillgit.domain.evaluation import EvaluationSummary, Metric, Scored, Split, mean
+from skillgit.domain.document_rewrite import ProposalKind
+from skillgit.domain.evaluation import EvaluationSummary, Metric, Split
 from skillgit.domain.event import (
     Accepted,
     Edited,
@@ -23,77 +23,84 @@ from skillgit.domain.event import (
     RunStarted,
     Skipped,
     SlowMerged,
+    SlowProposed,
     event_origin,
-    version_of,
 )
-from skillgit.domain.event_kinds import AddressKind
+from skillgit.domain.event_keys import other_lines
 from skillgit.domain.gate_decision import Verdict
 from skillgit.domain.outcomes import contradicted
-from skillgit.domain.proposal import EDITS_SHOWN, Origin
-from skillgit.domain.run_state import RunState
+from skillgit.domain.proposal import EDITS_SHOWN, BudgetSource, Origin
+from skillgit.domain.run_state import RunState, advance, begin
 from skillgit.domain.statistics import sign_test
-from skillgit.domain.untrusted.file_names import shown
-from skillgit.domain.untrusted.json_limits import loads
-from skillgit.errors import DataError, SkillgitError
-from skillgit.store import history_reader
+from skillgit.errors import InvariantError
 from skillgit.store.commit_message import Recorded
-from skillgit.store.repo import Repo, message_of
-from skillgit.store.trailer_table import TRAILERS, bearers
 from skillgit.store.trailer_values import AMOUNT, COST
-from skillgit.store.trailers import PREFIX, has_trailers, parse_block
 
 Rule = tuple[Metric, float]
+MERGE = 2
+"""How many parents a merge of the slow line has: the run's tip and the slow tip."""
 
 
-def trailer_problems(repo: Repo, record: Recorded) -> Iterator[str]:
-    """Yield which trailers the commit of ``record`` has that no event of its kind has, or that its kind fixes."""
-    event = record.event
-    if isinstance(event, Edited):
-        return
-    block = parse_block(message_of(repo.commit(record.commit)))
-    for key in dict.fromkeys(trailer.key for trailer in TRAILERS):
-        if type(event) not in bearers(key) and block.all(key):
-            yield f"the commit has the trailer {PREFIX}{key}, which {event.kind} never has"
-    if not isinstance(event, RunStarted):
-        origin = getattr(event, "of", "")
-        if origin and not ((address := parse(origin)) and address.run):
-            yield f"it was taken from {shown(origin)}, which is the address of no event"
-        return
-    for key in ("Version", "Base", "Epoch"):
-        if (value := block.one(key)) not in {"", "0"}:
-            yield f"a run starts with {PREFIX}{key} 0, and this one with {value}"
-    if event.fork_of:
-        yield from _fork_problems(repo, record, event.fork_of)
-
-
-def _fork_problems(repo: Repo, record: Recorded, source: str) -> Iterator[str]:
-    address = parse(source)
-    if address is None or not address.run or address.kind is not AddressKind.VERSION:
-        yield f"it is a fork of {shown(source)}, which is the address of no version"
-        return
-    parent = record.parents[0] if record.parents else ""
-    if parent and not repo.has_object(parent):
-        return  # a shallow clone
-    try:
-        version = _version_at(repo, parent) if parent else None
-    except SkillgitError:
-        if repo.raw.is_shallow:
+def fold_problems(
+    run: str, records: Sequence[Recorded], schedule: Callable[[int], int] | None
+) -> Iterator[tuple[Recorded, str]]:
+    """Yield what events say that contradicts the events before them; after a contradiction nothing follows."""
+    state: RunState | None = None
+    rules: set[Rule] = set()
+    for record in records:
+        event = record.event
+        if event.run != run:
+            yield record, f"an event of run {event.run} is on run {run}"
+        try:
+            if state is None:
+                if not isinstance(event, RunStarted):
+                    raise InvariantError(f"the run begins with {event.kind}", hint="skillgit fsck")  # noqa: TRY301 - one way out
+                state = begin(event)
+                continue
+            for problems in (
+                _score_problems(state, record),
+                _sequence_problems(state, event, rules),
+                _joining_problems(state, event),
+                _final_score_problems(state, event),
+            ):
+                yield from ((record, sentence) for sentence in problems)
+            verdict = getattr(event, "verdict", None)
+            if verdict is not None:
+                rules.add((verdict.metric, verdict.soft_weight))
+            state = advance(state, event)
+        except InvariantError as error:
+            yield record, error.message
             return
-        version = None
-    if version != (address.run, address.number):
-        yield f"it is a fork of {source}, and its parent is another commit"
+        yield from ((record, sentence) for sentence in _budget_problems(event, schedule))
 
 
-def _version_at(repo: Repo, commit: str) -> tuple[str, int | None]:
-    """Return the run and the version at ``commit``; that of a person's edit is counted from the event before it."""
-    if has_trailers(message_of(repo.commit(commit))):
-        event = history_reader.read_commit(repo, commit).event
-        return event.run, version_of(event)
-    position = history_reader.place_of(repo, commit)
-    return position.run, position.version
+def _budget_problems(event: Event, schedule: Callable[[int], int] | None) -> Iterator[str]:
+    """Yield what is wrong with the edit budget of a step; ``schedule`` gives it, where it is known."""
+    if not isinstance(event, Accepted | Rejected | Skipped):
+        return
+    patch, budget = event.patch, event.patch.budget
+    if (budget is None) != (patch.by is BudgetSource.NONE):
+        yield f"step {event.step} had the edit budget {budget}, though it was set by '{patch.by}'"
+        return
+    if budget is None:
+        return
+    if event.origin.intervenes:
+        yield f"the {event.origin} after step {event.step} had the edit budget {budget}, and it has none"
+        return
+    if (event.origin is Origin.META) != (patch.by is BudgetSource.META):
+        yield f"the reflection on epoch {event.epoch} and its edit budget do not belong together"
+    budget_wanted = schedule(event.step) if schedule is not None else budget
+    if patch.by not in {BudgetSource.OPTIMIZER, BudgetSource.META} and budget != budget_wanted:
+        yield f"step {event.step} had an edit budget of {budget}, and the schedule says {budget_wanted}"
+    # early runs wrote the rules down where the budget counts suggestions, too
+    counts_rules = patch.rules is not None and patch.mode.proposals is not ProposalKind.SUGGESTIONS
+    if counts_rules and (patch.rules or 0) > budget:
+        yield f"step {event.step} changes {patch.rules} rules with an edit budget of {budget}"
+    if not counts_rules and patch.ranked > budget:
+        yield f"step {event.step} chose {patch.ranked} of its proposals with an edit budget of {budget}"
 
 
-_COUNTS = {field.key: field.attribute for field in COST.fields if field.kind is AMOUNT}
+_COUNTS = {field.attribute: field.key for field in COST.fields if field.kind is AMOUNT}
 _OF_NO_PART = frozenset({"reused", "unidentified"})
 _ROUNDING = 1e-9
 
@@ -108,25 +115,46 @@ def count_problems(event: Event, *, is_import: bool) -> Iterator[str]:
             yield "the commit counts fewer proposals or edits than none"
         edits = () if isinstance(event, Skipped) else event.edits
         if isinstance(event, Accepted | Rejected) and not is_import and len(edits) != min(patch.applied, EDITS_SHOWN):
-            yield f"the commit says that {patch.applied} edits were applied, and tells {len(edits)} of them"
+            yield f"the commit says that {patch.applied} edits were applied, and lists {len(edits)} of them"
 
 
 def _cost_problems(cost: Cost) -> Iterator[str]:
     """Yield where parts do not add up to the whole; seconds do not, for calls are made side by side."""
     for part_cost in (cost, *(part.cost for part in cost.parts)):
-        amounts = (*(getattr(part_cost, name) for name in _COUNTS.values()), part_cost.usd, part_cost.seconds)
+        amounts = (*(getattr(part_cost, name) for name in _COUNTS), part_cost.usd, part_cost.seconds)
         if not all(isfinite(amount) and amount >= 0 for amount in amounts):
-            yield "the commit tells a cost that is below 0 or no number"
+            yield "the commit has a cost that is negative or not a number"
             return
     if not cost.parts:
         return
-    for key, name in ((key, name) for key, name in _COUNTS.items() if name not in _OF_NO_PART):
+    for name, key in _COUNTS.items():
         whole, parts = getattr(cost, name), sum(getattr(part.cost, name) for part in cost.parts)
-        if whole != parts:
+        if name not in _OF_NO_PART and whole != parts:
             yield f"the commit says that it cost {key}={whole}, and its parts add up to {parts}"
     usd = sum(part.cost.usd for part in cost.parts)
     if not isclose(cost.usd, usd, rel_tol=_ROUNDING, abs_tol=_ROUNDING):
         yield f"the commit says that it cost usd={cost.usd!r}, and its parts add up to {usd!r}"
+
+
+def parent_problems(record: Recorded, guidance: Collection[str], versions: Mapping[int, str]) -> Iterator[str]:
+    """Yield what is wrong with the parents of ``record``; ``guidance`` are the commits of the slow line."""
+    event, parents = record.event, record.parents
+    merges = isinstance(event, Accepted) and event.origin is Origin.MERGE
+    if merges and len(parents) != MERGE:
+        yield f"a merge of another line has two parents, and this commit has {len(parents)}"
+    lines = other_lines(event) if isinstance(event, Accepted) and event.origin is Origin.STEP else ()
+    if parents[1:] != tuple(versions.get(version, "") for version in lines) and lines:
+        names = " and ".join(map(version_label, lines))
+        yield f"it was made of {names} besides the version before it, and its other parents are not these"
+    if len(parents) > 1 and not merges and not lines and not isinstance(event, SlowMerged | Edited):
+        yield f"the commit has {len(parents)} parents, though its event merges nothing"
+    if isinstance(event, Rejected) and parents != (versions.get(event.base, ""),):
+        base = version_label(event.base)
+        yield f"it was proposed on {base}, and its parent is not the commit of {base}"
+    if isinstance(event, SlowMerged) and not (len(parents) == MERGE and parents[1] in guidance):
+        yield "a slow merge has the run and the slow line as parents, and this commit has others"
+    if isinstance(event, SlowProposed) and not (parents and (parents[0] in guidance or parents[0] == versions.get(0))):
+        yield "its parent is neither the guidance before it nor v0"
 
 
 _ANY_RULE: tuple[Rule, ...] = ((Metric.HARD, 0.0), (Metric.SOFT, 0.0))
@@ -134,7 +162,7 @@ _OPEN = frozenset({RunOutcome.NULL_RESULT, RunOutcome.UNDERPOWERED})
 """Outcomes that only the gate's ``alpha`` tells apart."""
 
 
-def sequence_problems(state: RunState, event: Event, rules: Collection[Rule]) -> Iterator[str]:
+def _sequence_problems(state: RunState, event: Event, rules: Collection[Rule]) -> Iterator[str]:
     """Yield what does not follow from ``state`` by the metrics, with soft shares, in ``rules`` of the run's gates."""
     if isinstance(event, SlowMerged) and (proposal := state.pending_merge) is not None and proposal.evaluation:
         if event.evaluation != proposal.evaluation:
@@ -144,23 +172,18 @@ def sequence_problems(state: RunState, event: Event, rules: Collection[Rule]) ->
     if not state.start.splits:
         # An import: another program set its epochs and chose its items.
         return
-    yield from _epoch_problems(state, event)
+    if isinstance(event, Accepted | Rejected | Skipped) and event_origin(event) is Origin.STEP:
+        if event.epoch > state.epoch + 1:
+            yield f"step {event.step} is of epoch {event.epoch}, and the step before it of epoch {state.epoch}"
+        if event.epoch <= max(state.slow_epoch, state.meta_epoch):
+            yield f"step {event.step} is of epoch {event.epoch}, which had ended before it"
+        if state.pending_merge is not None:
+            yield f"step {event.step} follows guidance that was accepted and not merged"
+    elif event.epoch > state.epoch:
+        yield f"{event.kind} names epoch {event.epoch} after a step of epoch {state.epoch}"
     yield from _condition_problems(state, event)
     if isinstance(event, RunFinished):
         yield from _end_problems(state, event, rules or _ANY_RULE)
-
-
-def _epoch_problems(state: RunState, event: Event) -> Iterator[str]:
-    if not isinstance(event, Accepted | Rejected | Skipped) or event_origin(event) is not Origin.STEP:
-        if event.epoch > state.epoch:
-            yield f"{event.kind} names epoch {event.epoch} after a step of epoch {state.epoch}"
-        return
-    if event.epoch > state.epoch + 1:
-        yield f"step {event.step} is of epoch {event.epoch}, and the step before it of epoch {state.epoch}"
-    if event.epoch <= max(state.slow_epoch, state.meta_epoch):
-        yield f"step {event.step} is of epoch {event.epoch}, which had ended before it"
-    if state.pending_merge is not None:
-        yield f"step {event.step} follows guidance that was accepted and not merged"
 
 
 def _condition_problems(state: RunState, event: Event) -> Iterator[str]:
@@ -214,141 +237,10 @@ def _outcome(state: RunState, rule: Rule) -> RunOutcome:
     return RunOutcome.NULL_RESULT
 
 
-_UNREADABLE = (ValueError, TypeError, KeyError, RecursionError, DataError)
-
-
-def score_problems(state: RunState, record: Recorded) -> Iterator[str]:
-    """Yield what is wrong with the numbers of a gated event that follows ``state``."""
-    event = record.event
-    if not isinstance(event, Gated):
-        return
-    verdict, evaluation = event.verdict, event.evaluation
-    base_version = state.last_measured(state.version) if isinstance(event, Measured) else event.base
-    if verdict is None or evaluation is None or base_version > state.version:
-        return
-    if isinstance(evaluation, Inherited):
-        if verdict.gated:
-            yield "a gate decided, and the score was not measured"
-        return
-    base = state.known_evaluation(base_version)
-    if base is None:
-        yield f"the gate compared with {version_label(base_version)}, which has no score"
-        return
-    yield from _stop_problems(evaluation, verdict)
-    yield from _flip_problems(event, verdict)
-    if verdict.compared is not None and not verdict.compared == evaluation.n == base.n:
-        return  # its means are over some of the items, and follow from these: see ``recomputed_gates``
-    yield from _candidate_score_problems(evaluation, verdict)
-    rule = verdict.metric, verdict.soft_weight
-    newest = state.evaluation(state.best)
-    current, best = base.score(*rule), newest.score(*rule)
-    # Items of a version that failed to evaluate are tried again, so that its score may be known better by now; and
-    # after repeats the gate compares means over them.
-    if not verdict.repeats and base.scored == base.n and _differ(verdict.current, current):
-        yield f"the gate compared current={verdict.current!r}, and the evaluation says {current!r}"
-    is_averaged = verdict.repeats and verdict.best == verdict.current and state.best == base_version
-    if not is_averaged and newest.scored == newest.n and _differ(verdict.best, best):
-        yield f"the gate compared best={verdict.best!r}, and the evaluation says {best!r}"
-
-
-def _differ(first: float, second: float) -> bool:
-    return abs(first - second) > _ROUNDING
-
-
-def _stop_problems(evaluation: EvaluationSummary, verdict: Verdict) -> Iterator[str]:
-    if evaluation.stopped and verdict.decision.accepted:
-        yield "the candidate is accepted, though it was not evaluated in full"
-    if evaluation.spare > evaluation.unneeded or evaluation.scored + evaluation.unneeded > evaluation.n:
-        yield "the evaluation says that more items were left out than there are"
-
-
-def _candidate_score_problems(evaluation: EvaluationSummary, verdict: Verdict) -> Iterator[str]:
-    rule = verdict.metric, verdict.soft_weight
-    if evaluation.stopped:
-        highest = evaluation.highest(*rule)
-        if _differ(verdict.score, highest):
-            yield f"the gate compared score={verdict.score!r}, and at most {highest!r} could have been reached"
-    elif not verdict.repeats and _differ(verdict.score, evaluation.score(*rule)):
-        yield f"the gate compared score={verdict.score!r}, and the evaluation says {evaluation.score(*rule)!r}"
-
-
-def _flip_problems(event: Gated, verdict: Verdict) -> Iterator[str]:
-    if verdict.metric is Metric.HARD and verdict.p != sign_test(verdict.fixed, verdict.broken):
-        yield f"the gate says p={verdict.p!r}, which does not follow from fixed={verdict.fixed} broken={verdict.broken}"
-    if not 0.0 < verdict.p <= 1.0:
-        yield f"the gate says p={verdict.p!r}, which is no chance"
-    if verdict.blocked > verdict.broken:
-        yield f"the gate says blocked={verdict.blocked}, and no more than broken={verdict.broken} can be"
-    if not isinstance(event, SlowMerged) and (len(event.fixed), len(event.broken)) != (verdict.fixed, verdict.broken):
-        yield "the gate counts other items as fixed or broken than the message lists"
-    edits = event.edits if isinstance(event, Accepted | Rejected) else ()
-    for edit in edits:
-        attributions = (edit.fixed, edit.broken)
-        if attributions != (None, None) and (len(edits) > 1 or attributions != (verdict.fixed, verdict.broken)):
-            yield "an edit is said to have fixed and broken other items than the gate counts for it alone"
-
-
-def selection_problems(
-    files: Mapping[str, bytes], summary: EvaluationSummary, verdict: Verdict | None
-) -> Iterator[str]:
-    """Yield where the outcomes of items in the evidence contradict the evaluation or the gate's score."""
-    name = "selection.json"
-    yield from item_problems(name, files[name], summary)
-    if verdict is None or not verdict.repeats or verdict.compared not in {None, summary.n}:
-        return
-    try:
-        _, outcomes = _outcomes(files[name])
-    except _UNREADABLE:
-        return
-    yield from _repeat_problems(files, outcomes, verdict)
-
-
-def item_problems(name: str, content: bytes, summary: EvaluationSummary) -> Iterator[str]:
-    """Yield where the outcomes of items in ``content``, the file ``name``, contradict the evaluation."""
-    try:
-        count, outcomes = _outcomes(content)
-        hard, soft = _means(list(outcomes.values()))
-    except _UNREADABLE:
-        yield f"{name} in the evidence cannot be read"
-        return
-    figures = count + summary.unneeded, len(outcomes), hard, soft
-    if figures != (summary.n, summary.scored, summary.hard, summary.soft):
-        of = "" if summary.version is None else f" of {version_label(summary.version)}"
-        yield (
-            f"the evaluation{of} says n={summary.n} scored={summary.scored} hard={summary.hard!r}"
-            f" soft={summary.soft!r}, and its items say n={figures[0]} scored={figures[1]} hard={figures[2]!r}"
-            f" soft={figures[3]!r}"
-        )
-
-
-def _outcomes(content: bytes) -> tuple[int, dict[str, Scored]]:
-    """Return the number of items in a table of outcomes, and the score of each that has one."""
-    rows = loads(content)
-    outcomes = {row["id"]: Scored(float(row["hard"]), float(row["soft"])) for row in rows if "failed" not in row}
-    return len(rows), outcomes
-
-
-def _repeat_problems(files: Mapping[str, bytes], outcomes: dict[str, Scored], verdict: Verdict) -> Iterator[str]:
-    try:
-        again = {
-            row["id"]: [Scored(float(draw["hard"]), float(draw["soft"])) for draw in row["candidate"] if "hard" in draw]
-            for row in loads(files["repeats.json"])
-        }
-        means = [Scored(*_means([first, *again.get(item, [])])) for item, first in outcomes.items()]
-        score = Scored(*_means(means)).value(verdict.metric, verdict.soft_weight)
-    except _UNREADABLE:
-        yield "repeats.json in the evidence cannot be read"
-        return
-    if _differ(score, verdict.score):
-        yield f"the gate compared score={verdict.score!r}, and its repeats say {score!r}"
-
-
-def _means(outcomes: Sequence[Scored]) -> tuple[float, float]:
-    return mean([outcome.hard for outcome in outcomes]), mean([outcome.soft for outcome in outcomes])
-
-
-def final_score_problems(state: RunState, event: RunFinished) -> Iterator[str]:
+def _final_score_problems(state: RunState, event: Event) -> Iterator[str]:
     """Yield why the scores at the end of a run, which follows ``state``, cannot be its scores."""
+    if not isinstance(event, RunFinished):
+        return
     evaluations = event.evaluations
     versions = [evaluation.version for evaluation in evaluations]
     for evaluation in evaluations:
@@ -367,16 +259,116 @@ def final_score_problems(state: RunState, event: RunFinished) -> Iterator[str]:
         yield f"the run ends with scores of other versions than the first, the best and the last, which are {names}"
 
 
-def final_item_problems(event: RunFinished, files: Mapping[str, bytes], *, is_import: bool) -> Iterator[str]:
-    """Yield outcomes in ``files`` that contradict test scores; imports may keep theirs under another name."""
-    for evaluation in event.evaluations:
-        name = f"test-{version_label(evaluation.version)}.json"
-        if name in files:
-            yield from item_problems(name, files[name], evaluation)
-        elif not is_import:
-            yield f"the evidence lacks '{name}', and the commit tells the score of {version_label(evaluation.version)}"
-    versions = {evaluation.version for evaluation in event.evaluations}
-    for name in sorted(files):
-        match = re.fullmatch(r"test-v(?P<version>\d+)\.json", name)
-        if match is not None and int(match["version"]) not in versions:
-            yield f"the evidence has '{name}', and the commit tells no score of {version_label(int(match['version']))}"
+def _score_problems(state: RunState, record: Recorded) -> Iterator[str]:
+    """Yield what is wrong with the numbers of a gated event that follows ``state``."""
+    event = record.event
+    if not isinstance(event, Gated):
+        return
+    verdict, evaluation = event.verdict, event.evaluation
+    base_version = state.last_measured(state.version) if isinstance(event, Measured) else event.base
+    if verdict is None or evaluation is None or base_version > state.version:
+        return
+    if isinstance(evaluation, Inherited):
+        if verdict.gated:
+            yield "a gate decided, and the score was not measured"
+        return
+    base = state.known_evaluation(base_version)
+    if base is None:
+        yield f"the gate compared with {version_label(base_version)}, which has no score"
+        return
+    if evaluation.stopped and verdict.decision.accepted:
+        yield "the candidate is accepted, though it was not evaluated in full"
+    if evaluation.spare > evaluation.unneeded or evaluation.scored + evaluation.unneeded > evaluation.n:
+        yield "the evaluation says that more items were left out than there are"
+    yield from _flip_problems(event, verdict)
+    if verdict.compared is not None and not verdict.compared == evaluation.n == base.n:
+        return  # its means are over some of the items, and follow from these: see ``recomputed_gates``
+    rule = verdict.metric, verdict.soft_weight
+    if evaluation.stopped:
+        highest = evaluation.highest(*rule)
+        if differ(verdict.score, highest):
+            yield f"the gate compared score={verdict.score!r}, and at most {highest!r} could have been reached"
+    elif not verdict.repeats and differ(verdict.score, evaluation.score(*rule)):
+        yield f"the gate compared score={verdict.score!r}, and the evaluation says {evaluation.score(*rule)!r}"
+    newest = state.evaluation(state.best)
+    current, best = base.score(*rule), newest.score(*rule)
+    # Items of a version that failed to evaluate are tried again, so that its score may be known better by now; and
+    # after repeats the gate compares means over them.
+    if not verdict.repeats and base.scored == base.n and differ(verdict.current, current):
+        yield f"the gate compared current={verdict.current!r}, and the evaluation says {current!r}"
+    is_averaged = verdict.repeats and verdict.best == verdict.current and state.best == base_version
+    if not is_averaged and newest.scored == newest.n and differ(verdict.best, best):
+        yield f"the gate compared best={verdict.best!r}, and the evaluation says {best!r}"
+
+
+def differ(first: float, second: float) -> bool:
+    return abs(first - second) > _ROUNDING
+
+
+def _flip_problems(event: Gated, verdict: Verdict) -> Iterator[str]:
+    if verdict.metric is Metric.HARD and verdict.p != sign_test(verdict.fixed, verdict.broken):
+        yield f"the gate says p={verdict.p!r}, which does not follow from fixed={verdict.fixed} broken={verdict.broken}"
+    if not 0.0 < verdict.p <= 1.0:
+        yield f"the gate says p={verdict.p!r}, which is not a probability"
+    if verdict.blocked > verdict.broken:
+        yield f"the gate says blocked={verdict.blocked}, and no more than broken={verdict.broken} can be"
+    if not isinstance(event, SlowMerged) and (len(event.fixed), len(event.broken)) != (verdict.fixed, verdict.broken):
+        yield "the gate counts other items as fixed or broken than the message lists"
+    edits = event.edits if isinstance(event, Accepted | Rejected) else ()
+    for edit in edits:
+        attributions = (edit.fixed, edit.broken)
+        if attributions != (None, None) and (len(edits) > 1 or attributions != (verdict.fixed, verdict.broken)):
+            yield "an edit is said to have fixed and broken other items than the gate counts for it alone"
+
+
+def _joining_problems(state: RunState, event: Event) -> Iterator[str]:
+    """Yield why a candidate that follows ``state`` cannot have taken up the line that it says."""
+    if not isinstance(event, Accepted | Rejected) or event.joined is None:
+        return
+    if not (0 <= event.base <= state.version and 0 <= event.joined <= state.version):
+        return  # the fold says so
+    base, rival = version_label(event.base), version_label(event.joined)
+    if event.joined in state.line(event.base):
+        yield f"it joins {rival}, of which {base} was made already"
+    elif event.base in state.line(event.joined):
+        yield f"it joins {rival}, which was made of {base}"
+
+
+def rival_problems(records: Sequence[Recorded]) -> Iterator[tuple[Recorded, str]]:
+    """Yield where a candidate lost to a step that is no rival of it, or a step is left to one without a version.
+
+    A step that the run has not come to yet says nothing: a round is computed before its first step is recorded.
+    """
+    steps = {
+        record.event.step: record.event
+        for record in records
+        if isinstance(record.event, Accepted | Rejected | Skipped) and record.event.origin is Origin.STEP
+    }
+    newest = max(steps, default=0)
+    for record in records:
+        event = record.event
+        if isinstance(event, Accepted | Rejected) and 0 != event.verdict.outrun <= newest:
+            sentences = _rival_problems(event, steps.get(event.verdict.outrun))
+            yield from ((record, sentence) for sentence in sentences)
+        elif isinstance(event, Skipped) and (union := event.taken_up_by) is not None:
+            if union <= event.step:
+                yield record, "it was left to a step that does not follow it"
+            elif union <= newest and not isinstance(steps.get(union), Accepted):
+                yield record, f"it was left to step {union}, which made no version"
+
+
+def _rival_problems(event: Accepted | Rejected, rival: Event | None) -> Iterator[str]:
+    step = event.verdict.outrun
+    if event.origin is not Origin.STEP or step == event.step or not isinstance(rival, Accepted | Rejected):
+        yield f"it lost to step {step}, which has no candidate that could be its rival"
+        return
+    if (rival.base, rival.epoch) != (event.base, event.epoch):
+        bases = f"{version_label(rival.base)}, and this one of {version_label(event.base)}"
+        yield f"it lost to step {step}, whose candidate was made of {bases}"
+    ours, theirs = event.evaluation, rival.evaluation
+    rule = event.verdict.metric, event.verdict.soft_weight
+    # the score of one that left the race early is only a bound
+    if ours.stopped or ours.scored < ours.n or theirs.scored + theirs.unneeded < theirs.n:
+        return
+    if theirs.stopped or theirs.score(*rule) < ours.score(*rule):
+        yield f"it lost to step {step}, whose candidate was not better"

@@ -7,6 +7,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from skillgit.app.upkeep.requests import GcRequest
 from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import find_run
 from skillgit.app.workspace.workspace import Workspace, open_workspace
@@ -32,19 +33,10 @@ class Tidied:
     left: str = ""  # why nothing was done to it; empty if something was, or nothing had to be
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GcRequest:
-    runs: tuple[str, ...] = ()  # the runs; none for all
-    fold: bool = False  # whether to fold the branches of refused candidates
-    unfold: bool = False
-    evidence_older: str = ""  # drop evidence older than so many days, or than a time; empty to drop none
-    dry_run: bool = False  # whether to do nothing but tell
-
-
 def gc(context: Context, request: GcRequest) -> tuple[Tidied, ...]:
     """Tidy up finished runs and return what was done to each."""
     if not (request.fold or request.unfold or request.evidence_older):
-        raise UsageError("gc was not told what to tidy up", hint="skillgit gc --fold")
+        raise UsageError("choose what to tidy up: --fold, --unfold or --evidence-older", hint="skillgit gc --fold")
     if request.fold and request.unfold:
         raise UsageError("--fold and --unfold undo each other", hint="choose one of them")
     with open_workspace(context) as workspace:
@@ -95,7 +87,7 @@ def _attic(workspace: Workspace, run: str) -> int:
 
 def _moment(context: Context, workspace: Workspace, text: str) -> datetime:
     if text.strip().startswith("-"):
-        raise UsageError(f"'{text}' is no age", hint="write it like 30, which are days, or 2026-11-21")
+        raise UsageError(f"'{text}' is not a valid age", hint="write it like 30, which are days, or 2026-11-21")
     days = _DAYS.fullmatch(text.strip())
     if days is not None:
         return context.clock() - timedelta(days=int(days["days"]))

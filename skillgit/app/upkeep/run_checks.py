@@ -1,56 +1,72 @@
-"""Whether the history of a run keeps its invariants, and says what its commits and its evidence alone say again.
-
-The first is what ``skillgit fsck`` asks of each run, the second is ``skillgit replay``.
-"""
+"""Whether the history of a run keeps its invariants: its refs, its events, and what each commit and note holds."""
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
+from functools import cached_property
 from itertools import takewhile
 
-from skillgit.app.recorded.recomputed_gates import Recomputed, recompute_gates
-from skillgit.app.recorded.run_record import edit_schedule, least_coverage
-from skillgit.app.upkeep import commit_checks, event_checks
-from skillgit.app.upkeep.commit_checks import NameChecks, text_problems
-from skillgit.app.upkeep.event_checks import count_problems, sequence_problems, trailer_problems
-from skillgit.app.upkeep.evidence_checks import evidence_problems, lacking_files, plan_problems, unpublished_problem
-from skillgit.app.upkeep.round_checks import joining_problems, rival_problems
-from skillgit.app.workspace.context import Context
-from skillgit.app.workspace.revision import find_run
-from skillgit.app.workspace.workspace import open_workspace
-from skillgit.domain.address import version_label
-from skillgit.domain.evaluation import Metric
+from skillgit.app.recorded.run_record import trains_description
+from skillgit.app.upkeep.event_checks import MERGE, count_problems, fold_problems, parent_problems, rival_problems
+from skillgit.app.upkeep.evidence_checks import (
+    content_problems,
+    kept_problems,
+    lacking_files,
+    plan_problems,
+    unpublished_problem,
+)
+from skillgit.domain.address import parse, version_label
+from skillgit.domain.document_rewrite import ProposalKind, RewriteError, changed_hunks, folder_hunks, rewritten
+from skillgit.domain.edit import Edit, EditSource, EditStatus, Op, apply
 from skillgit.domain.event import (
     Accepted,
     Edited,
+    Measured,
     Rejected,
+    Reverted,
     RunFinished,
     RunStarted,
     Skipped,
     SlowMerged,
     SlowProposed,
-    event_address,
     version_of,
 )
-from skillgit.domain.event_keys import other_lines
-from skillgit.domain.evidence_names import PATCH, SCREENING
-from skillgit.domain.proposal import Origin
-from skillgit.domain.run_state import RunState, advance, begin
-from skillgit.errors import HistoryError, InvariantError, RevisionNotFoundError, SkillError, SkillgitError
-from skillgit.index import index_check
-from skillgit.store import history, history_reader, integrity, refs, trailers
+from skillgit.domain.event_kinds import AddressKind
+from skillgit.domain.evidence_names import PATCH
+from skillgit.domain.finding import REPAIR, Finding, Severity
+from skillgit.domain.proposal import EDITS_SHOWN, EditRecord, Origin
+from skillgit.domain.protected_regions import frontmatter, protected, slow_guidance, with_appendix, with_slow_guidance
+from skillgit.domain.skill import DOCUMENT, Skill, hidden_characters
+from skillgit.domain.untrusted.file_names import (
+    DEPTH,
+    PATH_BYTES,
+    entry_name,
+    git_fault,
+    name_fault,
+    name_key,
+    path_fault,
+    shown,
+)
+from skillgit.domain.untrusted.json_limits import loads
+from skillgit.domain.untrusted.model_text import SkillText, clean_line, verbatim
+from skillgit.errors import HistoryError, RevisionNotFoundError, SkillError, SkillgitError, UnsafeNameError
+from skillgit.plugin.skill_library import changes_description_alone
+from skillgit.store import history, history_reader, integrity, notes, refs, trailers
 from skillgit.store.commit_message import Recorded
 from skillgit.store.evidence import read_chain, read_evidence
-from skillgit.store.integrity import GitError, IntegrityProblem
+from skillgit.store.integrity import Blob, GitError, Object, Tree
 from skillgit.store.repair import unpublished
 from skillgit.store.repo import Repo, message_of
+from skillgit.store.trailer_table import TRAILERS, bearers
+from skillgit.store.tree import content_of
 
 _SHORT = 12
+_SHORTER = frozenset({Origin.PRUNE, Origin.COMPRESS})
+"""Origins of candidates that say less than the base, or the same in fewer words."""
 
 
-def check_run(repo: Repo, run: str, *, budget: Callable[[int], int] | None = None) -> list[IntegrityProblem]:
+def check_run(repo: Repo, run: str, *, budget: Callable[[int], int] | None = None) -> list[Finding]:
     """Return what is wrong with ``run``; ``budget`` maps a step to its configured edit budget, if that is known."""
     tips = repo.tips(run)
     if not tips and not repo.damaged_refs(run):
@@ -59,37 +75,35 @@ def check_run(repo: Repo, run: str, *, budget: Callable[[int], int] | None = Non
         # The chain goes first: a run that is being trained may only have more events than evidence, never fewer.
         chain, branches = read_chain(repo, run), history.sources(repo, run, tips)
     except (HistoryError, RevisionNotFoundError) as error:
-        return [IntegrityProblem(sentence=error.message)]
-    ref_problems = [*_damaged_refs(repo, run)]
+        return [Finding(sentence=error.message)]
+    problems = [*_damaged_refs(repo, run)]
     if not branches:
-        if not ref_problems and (late := unpublished(repo, run, [], chain)) is not None:
+        if not problems and (late := unpublished(repo, run, [], chain)) is not None:
             return [unpublished_problem(late)]
-        return ref_problems or [IntegrityProblem(sentence=_without_branch(run, tips))]
+        return problems or [Finding(sentence=_without_branch(run, tips))]
     try:
         records = history_reader.read_run(repo, run)
     except (HistoryError, RevisionNotFoundError, SkillError) as error:
         if repo.raw.is_shallow:
-            return [IntegrityProblem(sentence=error.message)]
+            return [Finding(sentence=error.message)]
         unreadable = dict.fromkeys(problem for branch in branches for problem in _unreadable(repo, branch.tip))
-        return list(unreadable) or [IntegrityProblem(sentence=error.message)]
-    versions, contents, name_checks = history.versions(records), set[str](), NameChecks(repo)
-    problems = [*ref_problems, *_fold_problems(run, records, budget)]
-    guidance = frozenset(record.commit for record in records if isinstance(record.event, SlowProposed))
-    first = records[0].event
-    # An import knows no digests of items.
-    is_import = isinstance(first, RunStarted) and not first.splits
-    for record in records:
-        of_event = _event_problems(repo, record, is_import=is_import, is_training=budget is not None)
-        of_content = _content_problems(repo, record, versions, contents, is_import=is_import)
-        of_parents = _parent_problems(record, guidance, versions)
-        sentences = (*of_parents, *of_event, *name_checks.problems(record), *of_content)
-        problems.extend(IntegrityProblem(commit=record.commit, sentence=sentence) for sentence in sentences)
-    problems.extend(text_problems(repo, records))
-    of_plan = (*plan_problems(repo, records), *rival_problems(records))
-    problems.extend(IntegrityProblem(commit=record.commit, sentence=sentence) for record, sentence in of_plan)
-    problems.extend(_branch_problems(branches, records))
-    problems.extend(evidence_problems(repo, run, records, tips, chain))
-    problems.extend(_derived_problems(repo, run, records, tips))
+        return list(unreadable) or [Finding(sentence=error.message)]
+    commits = _CommitChecks(repo, records, is_training=budget is not None)
+    of_commits = ((record, sentence) for record in records for sentence in commits.problems(record))
+    for record, sentence in (*fold_problems(run, records, budget), *of_commits):
+        problems.append(Finding(commit=record.commit, sentence=sentence))
+    problems += _text_problems(repo, records)
+    for record, sentence in (*plan_problems(repo, records), *rival_problems(records)):
+        problems.append(Finding(commit=record.commit, sentence=sentence))
+    at = {record.commit: record for record in records}
+    for branch in branches:
+        tip = at.get(branch.tip)
+        if branch.ref.kind is refs.RefKind.REJECTED and tip is not None and tip.branch != branch.ref.local:
+            sentence = f"{refs.short(branch.ref.local)} holds the candidate of {refs.short(tip.branch)}"
+            problems.append(Finding(commit=branch.tip, sentence=sentence))
+    problems += kept_problems(repo, run, records, tips, chain)
+    if refs.run_branch(run) in tips:  # a clone makes what it lacks with the first event that is written there
+        problems += _derived_problems(repo, run, records, tips)
     return problems
 
 
@@ -101,17 +115,17 @@ def _without_branch(run: str, tips: Mapping[str, str]) -> str:
     return f"it has refs, and its branch {branch} is gone{hint}"
 
 
-def _damaged_refs(repo: Repo, run: str) -> Iterator[IntegrityProblem]:
+def _damaged_refs(repo: Repo, run: str) -> Iterator[Finding]:
     for name in repo.damaged_refs(run):
         ref = refs.parse(name)
         if ref is not None and ref.kind not in {refs.RefKind.TAG, refs.RefKind.BEST}:
             sentence = f"the file of {refs.short(name)} holds no commit; git reflog {refs.short(name)} may say which"
-            yield IntegrityProblem(sentence=sentence)
+            yield Finding(sentence=sentence)
 
 
-def _unreadable(repo: Repo, tip: str) -> Iterator[IntegrityProblem]:
+def _unreadable(repo: Repo, tip: str) -> Iterator[Finding]:
     if repo.dead_ends.get(tip, False) is None:
-        yield IntegrityProblem(commit=tip, sentence="no event on the way back from here starts the run")
+        yield Finding(commit=tip, sentence="no event on the way back from here starts the run")
         return
     try:
         for commit in history_reader.first_parents(repo, tip):
@@ -120,128 +134,27 @@ def _unreadable(repo: Repo, tip: str) -> Iterator[IntegrityProblem]:
             try:
                 event = history_reader.decoded(repo, commit).event
             except HistoryError as error:
-                yield IntegrityProblem(commit=str(commit.id), sentence=error.message)
+                yield Finding(commit=str(commit.id), sentence=error.message)
                 continue
             if isinstance(event, RunStarted):
                 return
-        yield IntegrityProblem(
-            commit=str(commit.id), sentence="the branch goes back to here, and no event starts the run"
-        )
+        yield Finding(commit=str(commit.id), sentence="the branch goes back to here, and no event starts the run")
     except (HistoryError, RevisionNotFoundError, GitError) as error:
-        yield IntegrityProblem(sentence=getattr(error, "message", str(error)))
+        yield Finding(sentence=getattr(error, "message", str(error)))
 
 
-def _fold_problems(
-    run: str, records: Sequence[Recorded], budget: Callable[[int], int] | None
-) -> Iterator[IntegrityProblem]:
-    """Yield what the events say that contradicts the events before them; after a contradiction nothing follows."""
-    state: RunState | None = None
-    rules: set[tuple[Metric, float]] = set()
-    for record in records:
-        event = record.event
-        if event.run != run:
-            yield IntegrityProblem(commit=record.commit, sentence=f"an event of run {event.run} is on run {run}")
-        try:
-            if state is None:
-                if not isinstance(event, RunStarted):
-                    raise InvariantError(f"the run begins with {event.kind}", hint="skillgit fsck")  # noqa: TRY301 - one way out
-                state = begin(event)
-                continue
-            sentences = _follow_problems(state, record, rules)
-            yield from (IntegrityProblem(commit=record.commit, sentence=sentence) for sentence in sentences)
-            state = advance(state, event)
-        except InvariantError as error:
-            yield IntegrityProblem(commit=record.commit, sentence=error.message)
-            return
-        if isinstance(event, Accepted | Rejected | Skipped):
-            sentences = commit_checks.budget_problems(event, budget)
-            yield from (IntegrityProblem(commit=record.commit, sentence=sentence) for sentence in sentences)
-
-
-def _follow_problems(state: RunState, record: Recorded, rules: set[tuple[Metric, float]]) -> Iterator[str]:
-    """Yield what ``record`` says that does not follow from ``state``; ``rules`` are those of the gates so far."""
-    event = record.event
-    yield from event_checks.score_problems(state, record)
-    yield from sequence_problems(state, event, rules)
-    yield from joining_problems(state, event)
-    if isinstance(event, RunFinished):
-        yield from event_checks.final_score_problems(state, event)
-    verdict = getattr(event, "verdict", None)
-    if verdict is not None:
-        rules.add((verdict.metric, verdict.soft_weight))
-
-
-def _parent_problems(record: Recorded, guidance: frozenset[str], versions: Mapping[int, str]) -> Iterator[str]:
-    """Yield what is wrong with the parents of ``record``; ``guidance`` are the commits of the slow line."""
-    event, parents = record.event, record.parents
-    merges = isinstance(event, Accepted) and event.origin is Origin.MERGE
-    if merges and len(parents) != commit_checks.MERGE:
-        yield f"a merge of another line has two parents, and this commit has {len(parents)}"
-    lines = other_lines(event) if isinstance(event, Accepted) and event.origin is Origin.STEP else ()
-    if parents[1:] != tuple(versions.get(version, "") for version in lines) and lines:
-        names = " and ".join(map(version_label, lines))
-        yield f"it was made of {names} besides the version before it, and its other parents are not these"
-    if len(parents) > 1 and not merges and not lines and not isinstance(event, SlowMerged | Edited):
-        yield f"the commit has {len(parents)} parents, though its event merges nothing"
-    if isinstance(event, Rejected) and parents != (versions.get(event.base, ""),):
-        base = version_label(event.base)
-        yield f"it was proposed on {base}, and its parent is not the commit of {base}"
-    if isinstance(event, SlowMerged) and not (len(parents) == commit_checks.MERGE and parents[1] in guidance):
-        yield "a slow merge has the run and the slow line as parents, and this commit has others"
-    if isinstance(event, SlowProposed) and not (parents and (parents[0] in guidance or parents[0] == versions.get(0))):
-        yield "its parent is neither the guidance before it nor v0"
-
-
-def _event_problems(repo: Repo, record: Recorded, *, is_import: bool, is_training: bool) -> Iterator[str]:
-    yield from trailer_problems(repo, record)
-    yield from count_problems(record.event, is_import=is_import)
-    if not is_import:
-        yield from lacking_files(repo, record, is_training=is_training)
-
-
-def _content_problems(
-    repo: Repo, record: Recorded, versions: Mapping[int, str], contents: set[str], *, is_import: bool
-) -> Iterator[str]:
-    """Yield what is wrong with the content of ``record``'s commit and evidence; ``contents`` are objects seen here."""
-    missing = list(integrity.missing_objects(repo, record, contents))
-    if missing:
-        yield from missing
-        return
-    try:
-        yield from commit_checks.tree_problems(repo, record, versions)
-        if not record.evidence or not any(integrity.missing_files(repo, record.evidence, contents)):
-            yield from commit_checks.evidence_problems(repo, record, versions, is_import=is_import)
-    except (GitError, KeyError, ValueError, RecursionError) as error:
-        yield f"git cannot read what it builds on: {error}"
-
-
-def _branch_problems(branches: Sequence[history.Source], records: Sequence[Recorded]) -> Iterator[IntegrityProblem]:
-    at = {record.commit: record for record in records}
-    for branch in branches:
-        record = at.get(branch.tip)
-        if branch.ref.kind is refs.RefKind.REJECTED and record is not None and record.branch != branch.ref.local:
-            actual, expected_name = refs.short(branch.ref.local), refs.short(record.branch)
-            yield IntegrityProblem(commit=branch.tip, sentence=f"{actual} holds the candidate of {expected_name}")
-
-
-def _derived_problems(
-    repo: Repo, run: str, records: Sequence[Recorded], tips: Mapping[str, str]
-) -> Iterator[IntegrityProblem]:
-    if refs.run_branch(run) not in tips:
-        # A clone: what it lacks is made with the first event that is written here.
-        return
-    waiting = {
-        record.commit for record in takewhile(lambda record: isinstance(record.event, Edited), reversed(records))
-    }
+def _derived_problems(repo: Repo, run: str, records: Sequence[Recorded], tips: Mapping[str, str]) -> Iterator[Finding]:
+    """Yield tags and branches that are not where the events of the run have them."""
+    edits = takewhile(lambda record: isinstance(record.event, Edited), reversed(records))
+    waiting = {record.commit for record in edits}  # the event that follows a person's commit brings its tag
     for update in history.derived_updates(run, records, tips):
         if update.new in waiting and update.name not in tips:
-            # A person's commit: the event that follows it brings its tag.
             continue
         tip, name = tips.get(update.name, ""), refs.short(update.name)
         if update.new is None and _is_lost(repo, run, update.name, tip):
             branch = refs.short(refs.run_branch(run))
             sentence = f"{branch} does not lead to {name} any more; git branch -f {branch} {name} brings it back"
-            yield IntegrityProblem(commit=tip, sentence=sentence)
+            yield Finding(commit=tip, sentence=sentence)
             continue
         if update.new is None:
             sentence = f"{name} is a version that the run does not have"
@@ -249,7 +162,7 @@ def _derived_problems(
             sentence = f"{name} is missing; it belongs to commit {update.new[:_SHORT]}"
         else:
             sentence = f"{name} points to commit {tip[:_SHORT]}, not to {update.new[:_SHORT]}"
-        yield IntegrityProblem(commit=update.new or tip, sentence=sentence, repairable=True)
+        yield Finding(commit=update.new or tip, sentence=sentence, hint=REPAIR)
 
 
 def _is_lost(repo: Repo, run: str, tag: str, commit: str) -> bool:
@@ -264,90 +177,361 @@ def _is_lost(repo: Repo, run: str, tag: str, commit: str) -> bool:
     return refs.version_tag(event.run, version_of(event) or 0) == tag and event.run == run
 
 
-INDEX = "the index differs from what these commits say; skillgit fsck --repair rebuilds it"
+class _CommitChecks:
+    """Checks the commits of one run, each against its event and its evidence, in their order.
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Replayed:
-    commit: str
-    kind: str
-    label: str  # what it is called, as `v7` or `r17`
-    title: str
-    gate: bool
-    patch: bool  # whether its patch was applied to its base again
-    screening: bool  # whether its screening was counted again
-    differing: tuple[str, ...]
-    lacking: tuple[str, ...]  # what could not be made again, and for want of what
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Replay:
-    run: str
-    events: tuple[Replayed, ...]
-    differing: tuple[str, ...]
-    index: bool  # whether the index says what one that is built anew says
-    history: str  # digest of all commits in their order; equal for two copies of the run exactly if these are equal
-
-    @property
-    def same(self) -> bool:
-        """Whether everything came out as it is recorded."""
-        return self.index and not self.differing and not any(event.differing for event in self.events)
-
-
-def replay(context: Context, run: str | None) -> Replay:
-    """Make a run again, offline, and compare.
-
-    Everything is folded again, every edit budget and tree is computed again, and with the evidence that is here every
-    mean, every gate decision and every patch.
+    An import knows no digests of items, and need not have every file.
     """
-    with open_workspace(context) as workspace:
-        repo, name = workspace.repo, find_run(workspace, run)
-        records = history_reader.read_run(repo, name)
-        problems = check_run(repo, name, budget=edit_schedule(workspace, name))
-        gates = {gate.commit: gate for gate in recompute_gates(repo, records, least_coverage(repo, records))}
-        commits = {record.commit for record in records}
-        sentences: dict[str, list[str]] = {}
-        for problem in problems:
-            sentences.setdefault(problem.commit if problem.commit in commits else "", []).append(problem.sentence)
-        return Replay(
-            run=name,
-            events=tuple(
-                _replayed(
-                    repo, recorded_event, gates.get(recorded_event.commit), sentences.get(recorded_event.commit, [])
-                )
-                for recorded_event in records
-            ),
-            differing=tuple(sentences.get("", ())),
-            index=name not in index_check.differing_runs(workspace.index),
-            history=history_digest(records),
-        )
+
+    def __init__(self, repo: Repo, records: Sequence[Recorded], *, is_training: bool) -> None:
+        self._repo, self._is_training = repo, is_training
+        self._versions = history.versions(records)
+        self._guidance = frozenset(record.commit for record in records if isinstance(record.event, SlowProposed))
+        first = records[0].event
+        self._is_import = isinstance(first, RunStarted) and not first.splits
+        self._present = set[str]()
+        self._names = NameChecks(repo)
+
+    def problems(self, record: Recorded) -> Iterator[str]:
+        yield from parent_problems(record, self._guidance, self._versions)
+        yield from _trailer_problems(self._repo, record)
+        yield from count_problems(record.event, is_import=self._is_import)
+        if not self._is_import:
+            yield from lacking_files(self._repo, record, is_training=self._is_training)
+        yield from self._names.problems(record)
+        if missing := list(integrity.missing_objects(self._repo, record, self._present)):
+            yield from missing
+            return
+        try:
+            yield from self._tree_problems(record)
+            if not record.evidence or not any(integrity.missing_files(self._repo, record.evidence, self._present)):
+                yield from self._evidence_problems(record)
+        except (GitError, KeyError, ValueError, RecursionError) as error:
+            yield f"git cannot read what it builds on: {error}"
+
+    def _skill(self, record: Recorded, commit: str = "") -> Skill:
+        """Return the skill of ``record`` as its own commit, or another one, has it."""
+        return history_reader.skill_at(self._repo, commit or record.commit, record.event.skill)
+
+    def _tree_problems(self, record: Recorded) -> Iterator[str]:
+        event, versions = record.event, self._versions
+        try:
+            yield from self._foreign_changes(record)
+            skill = self._skill(record)
+            target = _restored(record)
+            if target in versions and self._skill(record, versions[target]).digest != skill.digest:
+                yield f"the skill is not that of {version_label(target)}, which it restores"
+            if isinstance(event, Accepted | Rejected) and event.joined in versions:
+                rival = self._skill(record, versions[event.joined])
+                lines = {clean_line(line) for _, text in rival.text_files() for line in text.splitlines()}
+                if event.changes and not any((edit.text in lines) is (edit.sign == "+") for edit in event.changes):
+                    name = version_label(event.joined)
+                    yield f"it says that it took up {name}, and nothing that it changes is from there"
+            if isinstance(event, SlowMerged) and len(record.parents) == MERGE:
+                base, guided_skill = (self._skill(record, parent) for parent in record.parents)
+                merged_text = with_slow_guidance(base.document, slow_guidance(guided_skill.document))
+                if base.with_text(DOCUMENT, merged_text).digest != skill.digest:
+                    yield "the skill is not that of its first parent with the guidance of the second"
+        except SkillgitError as error:
+            if not isinstance(error.__cause__, UnsafeNameError):  # `NameChecks` reports each name
+                yield f"the skill cannot be read: {error.message}"
+
+    def _foreign_changes(self, record: Recorded) -> Iterator[str]:
+        event = record.event
+        if isinstance(event, RunStarted | Edited) or not record.parents:
+            return
+        parent = self._repo.commit(record.parents[0])
+        if str(parent.tree_id) == record.tree:
+            return
+        if isinstance(event, Skipped | Measured | RunFinished):
+            yield "the commit changes files, though its event changes nothing"
+            return
+        exceptions = {history_reader.MEMORY} if isinstance(event, SlowProposed) else set()
+        for delta in self._repo.commit(record.commit).tree.diff_to_tree(parent.tree).deltas:
+            path = delta.new_file.path
+            if path not in exceptions and not path.startswith(f"{event.skill}/"):
+                yield f"the commit changes '{path}', which is not part of {event.skill}"
+
+    def _evidence_problems(self, record: Recorded) -> Iterator[str]:
+        event = record.event
+        files = read_evidence(self._repo, record.evidence) if record.evidence else None
+        if files is None:
+            return
+        yield from content_problems(event, files, is_import=self._is_import)
+        if not isinstance(event, Accepted | Rejected) or PATCH not in files or event.base not in self._versions:
+            return
+        if event.origin is not Origin.MERGE and not _restores(event):  # else a whole text, not edits of the base
+            yield from self._patch_problems(record, event, files[PATCH])
+
+    def _patch_problems(self, record: Recorded, event: Accepted | Rejected, content: bytes) -> Iterator[str]:
+        try:
+            document = loads(content)
+            edits = [_edit(row) for row in document["edits"] if row["status"] == EditStatus.APPLIED]
+            skipped_count = len(document["edits"]) - len(edits)
+            body = verbatim(str(document["rewrite"])) if "rewrite" in document else None
+            notes = [verbatim(str(note)) for note in document["appendix"]] if "appendix" in document else None
+            is_lines = document.get("lines") is True
+        except (ValueError, TypeError, KeyError):
+            yield "patch.json in the evidence cannot be read"
+            return
+        edit_records = tuple(replace(edit, fixed=None, broken=None) for edit in event.edits)
+        if tuple(EditRecord.of(edit) for edit in edits)[:EDITS_SHOWN] != edit_records:
+            yield "the edits in the evidence are not those of the commit"
+        patch = event.patch
+        if not self._is_import and (patch.applied, patch.skipped) != (len(edits), skipped_count):
+            counts = f"applied={len(edits)} skipped={skipped_count}"
+            yield f"the commit says applied={patch.applied} skipped={patch.skipped}, and the evidence says {counts}"
+        try:
+            base, skill = self._skill(record, self._versions[event.base]), self._skill(record)
+        except SkillgitError:
+            # _tree_problems has said so
+            return
+        if (notes is None) != (event.appendix is None) or (event.appendix and len(notes or ()) != event.appendix.total):
+            yield "the appendix in the evidence is not that of the commit"
+            return
+        # Reminders alone are no rewrite.
+        if body is not None if patch.mode.proposals is ProposalKind.EDITS else body is None and edits:
+            yield f"the evidence is not that of the update mode {patch.mode}"
+        elif body is not None:
+            yield from _rewrite_problems(base, skill, body, edits, notes)
+        elif is_lines and event.origin.intervenes:
+            # What is taken from elsewhere may bring other files than the document; what shortens the document does not.
+            if event.origin in _SHORTER and base.with_text(DOCUMENT, skill.document).digest != skill.digest:
+                yield f"the {event.origin} after step {event.step} changes files besides {DOCUMENT}"
+            yield from _hunk_problems(changed_hunks, base, skill, edits, EditSource.HUMAN)
+        elif is_lines and event.origin is Origin.STEP:
+            yield from _hunk_problems(folder_hunks, base, skill, edits, EditSource.MIXED)
+            if not _keeps_frame(base, skill) and not (_keeps_frame(base, skill, described=True) and self._may_describe):
+                yield f"what is protected in {DOCUMENT} is not that of the base"
+            if _no_texts(base) != _no_texts(skill):
+                yield "files that are not text differ from those of the base"
+        elif _with_notes(apply(base, edits).skill, notes).digest != skill.digest:
+            name = version_label(event.base)
+            yield f"the patch in the evidence, applied to {name}, does not give the committed skill"
+
+    @cached_property
+    def _may_describe(self) -> bool:
+        """Whether the run trains the description, which is all of the frontmatter that may change."""
+        return trains_description(self._repo, history_reader.read_commit(self._repo, self._versions[0]))
 
 
-def history_digest(records: Sequence[Recorded]) -> str:
-    """Return the SHA-256 of the ids of all commits of a run, a line each, in the order of its events."""
-    return hashlib.sha256("".join(f"{record.commit}\n" for record in records).encode()).hexdigest()
-
-
-def _replayed(repo: Repo, record: Recorded, gate: Recomputed | None, sentences: Sequence[str]) -> Replayed:
+def _trailer_problems(repo: Repo, record: Recorded) -> Iterator[str]:
+    """Yield which trailers the commit of ``record`` has that no event of its kind has, or that its kind fixes."""
     event = record.event
-    proposes = isinstance(event, Accepted | Rejected)
-    has_patch = proposes and bool(read_evidence(repo, record.evidence, (PATCH,)))
-    lacking = [f"gate, without {gate.lacking}"] if gate is not None and gate.lacking else []
-    if proposes and not has_patch:
-        lacking.append("patch, without patch.json")
-    is_screened = isinstance(event, Accepted | Rejected | Skipped) and event.screening is not None
-    has_screening = is_screened and bool(read_evidence(repo, record.evidence, (SCREENING,)))
-    if is_screened and not has_screening:
-        lacking.append(f"screening, without {SCREENING}")
-    differing = dict.fromkeys([*sentences, *(gate.differing if gate is not None else ())])
-    return Replayed(
-        commit=record.commit,
-        kind=event.kind,
-        label=event_address(event).label,
-        title=event.title,
-        gate=gate is not None and not gate.lacking,
-        patch=has_patch,
-        screening=has_screening,
-        differing=tuple(differing),
-        lacking=tuple(lacking),
+    if isinstance(event, Edited):
+        return
+    block = trailers.parse_block(message_of(repo.commit(record.commit)))
+    for key in dict.fromkeys(trailer.key for trailer in TRAILERS):
+        if type(event) not in bearers(key) and block.all(key):
+            yield f"the commit has the trailer {trailers.PREFIX}{key}, which {event.kind} never has"
+    if not isinstance(event, RunStarted):
+        origin = getattr(event, "of", "")
+        if origin and not ((address := parse(origin)) and address.run):
+            yield f"it was taken from {shown(origin)}, which is the address of no event"
+        return
+    for key in ("Version", "Base", "Epoch"):
+        if (value := block.one(key)) not in {"", "0"}:
+            yield f"a run starts with {trailers.PREFIX}{key} 0, and this one with {value}"
+    if not event.fork_of:
+        return
+    address = parse(event.fork_of)
+    parent = record.parents[0] if record.parents else ""
+    if address is None or not address.run or address.kind is not AddressKind.VERSION:
+        yield f"it is a fork of {shown(event.fork_of)}, which is the address of no version"
+    elif not parent or repo.has_object(parent):  # else a shallow clone
+        try:
+            version = _version_at(repo, parent) if parent else None
+        except SkillgitError:
+            if repo.raw.is_shallow:
+                return
+            version = None
+        if version != (address.run, address.number):
+            yield f"it is a fork of {event.fork_of}, and its parent is another commit"
+
+
+def _version_at(repo: Repo, commit: str) -> tuple[str, int | None]:
+    """Return the run and the version at ``commit``; that of a person's edit is counted from the event before it."""
+    if trailers.has_trailers(message_of(repo.commit(commit))):
+        event = history_reader.read_commit(repo, commit).event
+        return event.run, version_of(event)
+    position = history_reader.place_of(repo, commit)
+    return position.run, position.version
+
+
+def _restored(record: Recorded) -> int:
+    """Return the version whose text the event restores, also one that the gate refused; -1 if it restores none."""
+    event = record.event
+    if isinstance(event, Reverted):
+        return event.target
+    number = event.of.removeprefix(f"{event.run}/v") if isinstance(event, Rejected) and _restores(event) else ""
+    return int(number) if number.isdecimal() else -1
+
+
+def _restores(event: Accepted | Rejected) -> bool:
+    earlier = event.origin is Origin.REVERT and event.title.startswith("back to v")
+    return event.origin is Origin.RESTORE or earlier
+
+
+def _edit(row: Mapping[str, object]) -> Edit:
+    return Edit(
+        op=Op(str(row["op"])),
+        file=str(row["file"]),
+        anchor=verbatim(str(row.get("anchor", ""))),
+        content=verbatim(str(row.get("content", ""))),
+        support=int(str(row.get("support", 1))),
+        source=EditSource(str(row.get("source", EditSource.FAILURE))),
     )
+
+
+def _hunk_problems(
+    hunks: Callable[..., tuple[Edit, ...]], base: Skill, skill: Skill, edits: Sequence[Edit], usual: EditSource
+) -> Iterator[str]:
+    """Yield that ``edits``, which only say which lines changed, are not those that ``hunks`` finds."""
+    support, source = (edits[0].support, edits[0].source) if edits else (1, usual)
+    if hunks(base, skill, support=support, source=source) != tuple(edits):
+        yield "the edits in the evidence are not what changed in the base"
+
+
+def _keeps_frame(base: Skill, skill: Skill, *, described: bool = False) -> bool:
+    """Say whether what is protected is as it was; ``described`` allows another description."""
+    if not described:
+        return protected(base.document) == protected(skill.document)
+    own, new = (each.document.removeprefix(frontmatter(each.document)) for each in (base, skill))
+    return protected(own) == protected(new) and changes_description_alone(base.document, skill.document)
+
+
+def _no_texts(skill: Skill) -> dict[str, bytes]:
+    texts = dict(skill.text_files())
+    return {path: content for path, content in skill.files.items() if path not in texts}
+
+
+def _with_notes(skill: Skill, notes: Sequence[SkillText] | None) -> Skill:
+    return skill if notes is None else skill.with_text(DOCUMENT, with_appendix(skill.document, notes))
+
+
+def _rewrite_problems(
+    base: Skill, skill: Skill, body: SkillText, edits: Sequence[Edit], notes: Sequence[SkillText] | None
+) -> Iterator[str]:
+    """Yield where the new text in the evidence, or the lines that are said to have changed, are not the commit's."""
+    try:
+        text = rewritten(base, body)
+    except RewriteError as error:
+        yield f"the rewrite in the evidence does not keep what is protected in the base: {error}"
+        return
+    if _with_notes(text, notes).digest != skill.digest:
+        yield "the rewrite in the evidence, put into the base, does not give the committed skill"
+    if any(_hunk_problems(changed_hunks, base, text, edits, EditSource.MIXED)):
+        yield "the edits in the evidence are not what the rewrite changed in the base"
+
+
+class NameChecks:
+    """Checks the names that the events of one run bring; each is reported once, at the first event that has it."""
+
+    def __init__(self, repo: Repo) -> None:
+        self._repo = repo
+        self._trees: set[tuple[str, bool]] = set()
+        """Trees, each with whether it was looked at by the rules of a skill."""
+        self._sentences: set[str] = set()
+
+    def problems(self, record: Recorded) -> Iterator[str]:
+        skill = record.event.skill
+        if fault := path_fault(skill):
+            yield from self._new(f"its skill folder {shown(skill)} is not a valid path: {fault}")
+        for sentence in self._faults(record.tree, skill, strict=False):
+            yield from self._new(f"its tree has {sentence}")
+        for sentence in self._faults(record.evidence, "", strict=True) if record.evidence else ():
+            yield from self._new(f"its evidence has {sentence}")
+
+    def _new(self, sentence: str) -> Iterator[str]:
+        if sentence not in self._sentences:
+            self._sentences.add(sentence)
+            yield sentence
+
+    def _faults(self, tree: str, skill: str, *, strict: bool) -> Iterator[str]:
+        """Yield every name in ``tree``, and in the folders in it, that cannot be written to, with the reason."""
+        waiting = [(tree, "", strict)]
+        while waiting:
+            oid, path, strict = waiting.pop()
+            folder = self._repo.raw.get(oid)
+            if not isinstance(folder, Tree) or (oid, strict) in self._trees:
+                continue
+            if strict or not f"{skill}/".startswith(path):
+                # Folders that lead to a skill are looked at again: another event may have its skill elsewhere in them.
+                self._trees.add((oid, strict))
+            names: dict[str, str] = {}
+            for entry in folder:
+                name = entry_name(entry.raw_name or b"")
+                inside = f"{path}{name}"
+                if fault := _fault(name, names, strict=strict):
+                    yield f"the name {shown(inside)}: {fault}"
+                if isinstance(entry, Tree) and len(inside) <= PATH_BYTES and inside.count("/") < DEPTH:
+                    waiting.append((str(entry.id), f"{inside}/", strict or inside == skill))
+                elif isinstance(entry, Tree) and len(inside) > PATH_BYTES:
+                    yield f"the name {shown(inside)}: it is longer than {PATH_BYTES} bytes"
+                elif isinstance(entry, Tree):
+                    yield f"the folder {shown(inside)}: it is nested more than {DEPTH} levels deep"
+
+
+def _fault(name: str, beside: dict[str, str], *, strict: bool) -> str:
+    """Return why ``name`` cannot be in a folder; ``beside`` are the names before it, which it is added to."""
+    key = name_key(name) if strict else name
+    twin = beside.get(key)
+    beside[key] = name
+    if fault := name_fault(name) if strict else git_fault(name):
+        return fault
+    if twin == name:
+        return "it is there twice"
+    return "" if twin is None else f"on some systems it is the same as {shown(twin)}"
+
+
+def _text_problems(repo: Repo, records: Sequence[Recorded]) -> Iterator[Finding]:
+    """Yield which files hold hidden characters, each with the first of ``records`` that has it."""
+    contents = set[str]()
+    for record in records:
+        try:
+            folder = repo.commit(record.commit).tree[record.event.skill]
+            for path, content in _new_files(repo, folder, contents):
+                if hidden := hidden_characters(path, content):
+                    yield Finding(commit=record.commit, sentence=hidden.sentence, severity=Severity.REMARK)
+        except HistoryError as error:  # a file that is too large to be read
+            yield Finding(commit=record.commit, sentence=error.message)
+        except (GitError, KeyError):
+            continue  # what is missing or damaged is reported where objects are checked
+
+
+def _new_files(repo: Repo, folder: Object, contents: set[str]) -> Iterator[tuple[str, bytes]]:
+    """Yield path and content of the files of ``folder`` that are not in ``contents``, which is added to."""
+    waiting = [(folder, "")]
+    while waiting:
+        entry, path = waiting.pop()
+        if str(entry.id) in contents or path.count("/") > DEPTH:
+            continue
+        contents.add(str(entry.id))
+        if isinstance(entry, Tree):
+            inside = [(inner, f"{path}/{inner.name}" if path else str(inner.name)) for inner in entry]
+            waiting.extend(reversed(inside))
+        elif isinstance(entry, Blob):
+            yield path, content_of(repo, entry, path)
+
+
+_SHOWN = 40
+
+
+def note_problems(repo: Repo) -> Iterator[Finding]:
+    """Yield what is wrong with the notes of all commits.
+
+    A missing commit is no problem: ``gate`` notes what it measured on the head of a pull request, whose branch is never
+    pushed, or deleted after the merge, and the note travels all the same.
+    """
+    try:
+        notes_by_commit = notes.read_all(repo)
+    except SkillgitError as error:
+        yield Finding(sentence=f"{refs.short(refs.NOTES)} cannot be read: {error.message}")
+        return
+    for commit in notes.oversized(repo):
+        sentence = f"its note is larger than {notes.MOST_NOTE >> 20} MiB, and is not read"
+        yield Finding(commit=commit, sentence=sentence)
+    for commit, lines in notes_by_commit.items():
+        for line in lines:
+            if notes.parsed(line) is None:
+                yield Finding(commit=commit, sentence=f"a line of its note is not a JSON object: '{line[:_SHOWN]}'")

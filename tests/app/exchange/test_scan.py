@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from sample_run import PATH
 
 from skillgit.app.exchange import push_check
-from skillgit.app.exchange.push_check import Severity, check, scan, scan_commits
+from skillgit.app.exchange.push_check import check, scan, scan_commits
 from skillgit.app.workspace.workspace import open_workspace
+from skillgit.domain.finding import Severity
 from skillgit.errors import ConfigError, RevisionNotFoundError, SkillgitError, UsageError
 from skillgit.plugin.redaction import credentials, redact
 
@@ -60,7 +61,7 @@ def test_a_planted_secret_is_found_where_it_came_in_though_a_later_commit_took_i
     result = scan(context)
     assert [(found.commit, found.path, found.line) for found in result.stops] == [(planted, f"{PATH}/SKILL.md", 10)]
     assert result.commits == 4
-    assert (result.stops[0].what, result.stops[0].excerpt) == ("AWS token", "- Use [redacted] there.")
+    assert (result.stops[0].sentence, result.stops[0].excerpt) == ("AWS token", "- Use [redacted] there.")
     with pytest.raises(
         SkillgitError, match=f"{planted[:12]} holds what must not leave, in {PATH}/SKILL.md:10"
     ) as caught:
@@ -117,7 +118,7 @@ def test_a_random_text_is_told_and_stops_nothing(context, home):
     commit(home, "x", **{f"{PATH}/SKILL.md": f'{SEED}- Pass "c3VwZXJsb25nc3RyaW5nMTIzNDU2Nzg5MGFiY2RlZg==" on.\n'})
     result = scan(context)
     assert kinds(result) == [("secret-like", f"{PATH}/SKILL.md", 9)]
-    assert result.warnings[0].severity is Severity.WARN
+    assert result.warnings[0].severity is Severity.WARNING
     check(result)
 
 
@@ -149,7 +150,7 @@ def test_a_fingerprint_in_the_allow_list_allows_a_finding_in_every_commit(contex
     (home / ".skillgit-allow").write_text(f"# looked at\n{mark}  # an example\n")
     assert (scan(context).findings, scan(context).allowed) == ((), 1)
     (home / ".skillgit-allow").write_text("everything\n")
-    with pytest.raises(ConfigError, match=r"line 1 of \.skillgit-allow is no fingerprint"):
+    with pytest.raises(ConfigError, match=r"line 1 of \.skillgit-allow is not a fingerprint"):
         scan(context)
 
 
@@ -171,7 +172,7 @@ def test_a_baseline_of_detect_secrets_is_understood(context, home):
     baseline.write_text(json.dumps({"results": {path: [{**entry, "is_secret": True}]}}))
     assert len(scan(context).stops) == 1, "an audit found it to be real"
     baseline.write_text("[]")
-    with pytest.raises(ConfigError, match="is no baseline"):
+    with pytest.raises(ConfigError, match="is not a baseline"):
         scan(context)
 
 

@@ -101,8 +101,8 @@ def test_arguments_are_completed_without_loading_what_is_slow(context):
         "skillgit rev-parse v3": ["v3"],
         "skillgit show hea": ["head"],
         "skillgit help rev": ["revert", "rev-parse"],
-        "skillgit envs searchq": ["searchqa"],
-        "skillgit backends offl": ["offline"],
+        "skillgit plugins searchq": ["searchqa"],
+        "skillgit plugins offl": ["offline"],
     }
     answers, loaded = completed(context, *completions)
     for found, (line, expected) in zip(answers, completions.items(), strict=True):

@@ -11,11 +11,12 @@ import pytest
 
 from skillgit.app.setup import environment_profile
 from skillgit.app.setup.environment_profile import ProfiledEnvironment, profile_of
+from skillgit.app.setup.plugins import PluginKind
 from skillgit.domain.evaluation import Split
 from skillgit.errors import BackendError, SandboxError
 from skillgit.plugin.environment import EnvironmentInfo, Need, NeedKind, Option, secrets_of
 from skillgit.plugin.registry import ENVIRONMENTS, installed, load_environment
-from skillgit.view.setup import environment_lines
+from skillgit.view.setup import plugin_lines
 from skillgit.view.surface import Screen
 from skillgit.view.text import width
 
@@ -60,8 +61,10 @@ def test_every_environment_shows_an_item_and_its_prompt_on_a_hundred_columns(nam
         assert not (is_gold and field.shown)
         if isinstance(field.value, str) and field.value and field.shown and field.value.isprintable():
             assert field.value in prompt or field.name in {"image", "extract", "repo", "base_commit"}
-    entry = ProfiledEnvironment(name=name, reference="a:B", info=made.info, error="", profile=profile)
-    lines = list(environment_lines(entry, Screen()))
+    entry = ProfiledEnvironment(
+        kind=PluginKind.ENVIRONMENT, name=name, reference="a:B", info=made.info, profile=profile
+    )
+    lines = list(plugin_lines(entry, Screen()))
     assert all(width(line) <= 100 for line in lines)
     assert sum(scorer.default for scorer in profile.scorers) == 1
 

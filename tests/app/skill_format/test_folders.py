@@ -124,7 +124,7 @@ def test_exchange_needs_both_names(tmp_path):
 
 def test_a_file_in_the_way_of_a_folder_is_named(tmp_path):
     (tmp_path / "file").write_text("x")
-    with pytest.raises(UsageError, match="a file stands where a folder has to be"):
+    with pytest.raises(UsageError, match="a file is where a folder must be"):
         atomic_write.put(tmp_path / "file/place", lambda beside: beside.mkdir())
 
 

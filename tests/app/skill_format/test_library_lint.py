@@ -75,7 +75,7 @@ def test_each_reason_has_its_own_way_out(context):
 
     def faults(window: int) -> dict[str, list[tuple[str, str]]]:
         skills = lint_library(context, window=window).findings.skills
-        return {skill.name: [(fault.sentence, fault.mend) for fault in skill.faults] for skill in skills}
+        return {skill.name: [(fault.sentence, fault.hint) for fault in skill.faults] for skill in skills}
 
     wide, narrow = faults(200_000), faults(20_000)
     write = "write a description that says what the skill does and when to use it"

@@ -12,7 +12,8 @@ from soaking import soak
 
 from skillgit.app import skill_format
 from skillgit.app.skill_format.lint import check_folder, lint
-from skillgit.app.skill_format.lint_rules import RULES, RuleSeverity
+from skillgit.app.skill_format.lint_rules import RULES
+from skillgit.domain.finding import Severity
 from skillgit.errors import NotFoundError
 
 HEAD = "---\nname: demo\ndescription: Use it for demonstrations.\n---\n"
@@ -155,7 +156,7 @@ ORACLE = [
     ),
     with_keys(f"{NAMED}# a remark\ncompatibility: Python 3.11\nallowed-tools: Read Bash(git *)\n"),
     with_keys('name: demo\ndescription: "Umlauts: Grüße, 中文, 🙂"\n'),
-    *(document for rule, (_, _, document) in BROKEN.items() if RULES[rule].severity is RuleSeverity.ERROR),
+    *(document for rule, (_, _, document) in BROKEN.items() if RULES[rule].severity is Severity.ERROR),
 ]
 OURS_ALONE = {
     *("link-missing", "licence-file", "key-not-text", "metadata-keys", "compatibility-missing"),
@@ -174,7 +175,7 @@ def test_the_reference_validator_finds_no_error_that_lint_does_not_and_the_other
         theirs = bool(validate(folder))
     except UnicodeDecodeError:
         theirs = True
-    errors = {rule for rule, _, _ in fault_of(document) if RULES[rule].severity is RuleSeverity.ERROR}
+    errors = {rule for rule, _, _ in fault_of(document) if RULES[rule].severity is Severity.ERROR}
     assert theirs <= bool(errors)
     if not theirs:
         assert errors <= OURS_ALONE
@@ -184,7 +185,7 @@ def test_the_reference_validator_finds_no_error_that_lint_does_not_and_the_other
 def test_whatever_the_frontmatter_says_lint_answers(text):
     for fault in check_folder("demo", {"SKILL.md": f"---\n{text}\n---\n{BODY}".encode()}):
         assert fault.sentence
-        assert fault.mend
+        assert fault.hint
         assert 0 <= fault.line <= text.count("\n") + 20
 
 
@@ -243,7 +244,7 @@ def test_a_version_is_checked_as_its_commit_has_it_and_not_as_the_work_tree_does
 
 def test_the_table_of_rules_in_the_documentation_is_that_of_the_program():
     page = (Path(__file__).parents[3] / "docs" / "agent-skills.md").read_text(encoding="utf-8")
-    rows = [f"| `{rule.name}` | {rule.severity.value} | {rule.demand} |" for rule in RULES.values()]
+    rows = [f"| `{name}` | {rule.severity.value} | {rule.demand} |" for name, rule in RULES.items()]
     assert "\n".join(rows) in page
 
 

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from skillgit.app.skill_format import frontmatter
 from skillgit.app.skill_format.lint import check_folder
-from skillgit.app.skill_format.lint_rules import AGENT_KEYS, RuleSeverity
+from skillgit.app.skill_format.lint_rules import AGENT_KEYS
 from skillgit.app.skill_format.seed import left_out, normalise, read_seed
+from skillgit.domain.finding import Severity
 from skillgit.domain.protected_regions import frontmatter as block_of
 from skillgit.domain.skill import Skill
 from skillgit.errors import SkillError
@@ -146,7 +147,7 @@ def test_keys_of_agents_are_taken_and_kept_byte_for_byte_in_what_is_made_of_the_
 def test_lint_warns_of_a_key_that_only_agents_document_and_reports_no_error(key):
     document = f"---\nname: charts\ndescription: Use it.\n{key}: true\n---\n{BODY}"
     faults = check_folder("charts", {"SKILL.md": document.encode()})
-    assert [(fault.rule, fault.severity) for fault in faults] == [("key-of-agents", RuleSeverity.WARNING)]
+    assert [(fault.rule, fault.severity) for fault in faults] == [("key-of-agents", Severity.WARNING)]
 
 
 def git(folder, *arguments):

@@ -21,11 +21,12 @@ import pytest
 
 import skillgit_envs
 from skillgit.app.setup.config.load import load_config
-from skillgit.app.sources.data_check import Severity, check_data
+from skillgit.app.sources.data_check import check_data
 from skillgit.app.sources.data_fetch import DataSelection, fetch
 from skillgit.app.sources.public_data.contents import published_rows
-from skillgit.app.sources.public_data.listing import listed
+from skillgit.app.sources.public_data.downloads import listed
 from skillgit.domain.evaluation import Split
+from skillgit.domain.finding import Severity
 from skillgit.errors import DataError, NotFoundError, ServiceError
 from skillgit.plugin.environment import EnvironmentInfo, PublicSource, PublishedRow
 from skillgit.plugin.registry import load_conversion, load_environment
@@ -250,7 +251,7 @@ def test_an_environment_reads_what_was_fetched_for_it(user, hub, publish, name):
     found = fetch(user, name)
     assert [file.items for file in found.files] == [24 if name == "mathverse" else 12]
     check = check_data(user, f"{name}/default", (*found.options, *MORE.get(name, ())))
-    assert [finding.sentence for finding in check.findings if finding.kind == "unreadable"] == []
+    assert [finding.sentence for finding in check.findings if finding.rule == "unreadable"] == []
     assert sum(split.items for split in check.splits) == 12
     assert not any("large" in path or path.endswith(".pdf") for path in hub.asked)
 
@@ -273,7 +274,7 @@ def test_the_references_split_is_written_in_its_order(user, publish, monkeypatch
     found = fetch(user, name, DataSelection(ids="reference"))
     # its configuration finds in the working directory what was written there
     check = check_data(user, f"{name}/reference", ("env.prompts=own",))
-    assert [finding.sentence for finding in check.findings if finding.kind == "unreadable"] == []
+    assert [finding.sentence for finding in check.findings if finding.rule == "unreadable"] == []
     environment_items = {
         split: [json.loads(line)["id"] for line in (found.place / split / "items.jsonl").read_text().splitlines()]
         for split in own
@@ -432,7 +433,7 @@ def test_rows_that_a_source_repeats_stay_on_one_side_and_are_said_once(user, hub
     assert "env.problem_version=Text Only" in words
     for seed in range(12):
         check = check_data(user, "mathverse/default", (*words[1::2], f"env.split_seed={seed}"))
-        assert [finding.sentence for finding in check.findings if finding.severity is Severity.FAULT] == []
+        assert [finding.sentence for finding in check.findings if finding.severity is Severity.ERROR] == []
         assert sum(split.items for split in check.splits) == 16
 
 

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from skillgit.app.sources.data_check import Severity, check_data
+from skillgit.app.sources.data_check import check_data
 from skillgit.domain.evaluation import Split
+from skillgit.domain.finding import Severity
 from skillgit.errors import ConfigError, ExitCode
 from skillgit.plugin.registry import installed
+from skillgit.view.checks import DATA
 
 if TYPE_CHECKING:
     from skillgit.app.sources.data_check import DataCheck
@@ -45,8 +47,11 @@ def checked(context: Context, data: dict[str, list[dict[str, object]]], *overrid
     return check_data(context, "searchqa/default", ("env.split_mode=split_dir", "env.split_dir=mine", *overrides))
 
 
+GIVEN_AWAY = "train items contain answers of selection or test items next to words of their questions"
+
+
 def sentences(found: DataCheck) -> list[tuple[str, str, str]]:
-    return [(one.severity.value, one.kind, one.sentence) for one in found.findings]
+    return [(DATA.word(one), one.rule, one.sentence) for one in found.findings]
 
 
 @pytest.mark.parametrize("name", [plugin.name for plugin in installed("skillgit.envs") if plugin.name != "harbor"])
@@ -103,7 +108,7 @@ def test_repeated_ids_and_contents_between_splits_are_faults(empty):
         "ids occur in both the train and the selection split: train-0",
         "the same content is in both the train and the test split: train-1 = another",
     ]
-    assert {one.severity for one in found.findings} == {Severity.FAULT}
+    assert {one.severity for one in found.findings} == {Severity.ERROR}
 
 
 def test_the_same_content_twice_in_a_split_and_almost_the_same_items_are_warnings(empty):
@@ -112,7 +117,7 @@ def test_the_same_content_twice_in_a_split_and_almost_the_same_items_are_warning
     data["test"].append({**data["train"][0], "id": "test-2", "question": "Which river runs through old Lisbon"})
     found = checked(empty, data)
     assert found.exit_code == ExitCode.OK
-    given_away = "train items hold answers of selection or test items beside words of their questions"
+    given_away = GIVEN_AWAY
     assert sentences(found) == [
         ("warning", "repeated", "items of the selection split have the same content: val-0 = val-2"),
         ("warning", "leak", f"{given_away}: train-0 gives away test-2"),
@@ -141,7 +146,7 @@ def test_a_context_of_train_that_gives_a_test_item_away_is_a_warning(empty):
     data["train"][0]["context"] = "[DOC] Jupiter is the planet with the Great Red Spot"
     data["train"][1]["context"] = "[DOC] Jupiter is large"
     assert [sentence for _, _, sentence in sentences(checked(empty, data))] == [
-        "train items hold answers of selection or test items beside words of their questions: train-0 gives away test-0"
+        f"{GIVEN_AWAY}: train-0 gives away test-0"
     ]
 
 
@@ -155,13 +160,14 @@ def test_an_environment_without_secrets_is_checked_for_what_it_tells(empty):
         "the same content is in both the train and the test split: train-0 = test-0",
         "the same content is in both the selection and the test split: selection-0 = test-0",
     ]
-    assert found.notes[-1].startswith("the environment does not tell answers and questions")
+    assert found.notes[-1].startswith("the environment does not say which texts are answers")
 
 
 OWN = """
 from skillgit.domain.trajectory import Item
 from skillgit.plugin.environment import EnvironmentInfo, Option
 from skillgit.plugin.splits import OPTIONS
+from skillgit.view.checks import DATA
 
 class Own:
     options = (*OPTIONS, Option(name="max_turns", type=int, default=1, help="None."))

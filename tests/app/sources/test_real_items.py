@@ -46,7 +46,7 @@ def test_the_cue_of_livemathematicianbench_is_found_and_its_items_are_left_out_b
     )
     (cue,) = published.shortcuts.cues
     assert (cue.kind, cue.answers, cue.right) == ("text", 17, 17.0)
-    (finding,) = [finding for finding in published.findings if finding.kind == "shortcut"]
+    (finding,) = [finding for finding in published.findings if finding.rule == "shortcut"]
     assert LIVEMATHEMATICIAN_CUE in finding.sentence
     assert sum(split.items for split in default.splits) == 39 - 17
     assert default.shortcuts.cues == ()
@@ -153,7 +153,7 @@ def loaded(user, name: str, *options: str, **selection) -> int:
     """Fetch a benchmark and return how many items its environment reads of it."""
     found = fetch(user, name, DataSelection(**selection))
     check = check_data(user, f"{name}/default", (*found.options, *options))
-    assert [finding.sentence for finding in check.findings if finding.kind == "unreadable"] == []
+    assert [finding.sentence for finding in check.findings if finding.rule == "unreadable"] == []
     return sum(split.items for split in check.splits)
 
 

@@ -173,7 +173,7 @@ def shortcuts(context, row: Callable[[random.Random, int], Row], seed: str, coun
     rows = [row(rng, number) for number in range(count)]
     (context.directory / "tasks.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     check = check_data(context, "tasks/default", ("env.data_path=tasks.jsonl",))
-    return check, [finding.sentence for finding in check.findings if finding.kind == "shortcut"]
+    return check, [finding.sentence for finding in check.findings if finding.rule == "shortcut"]
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -9,7 +9,8 @@ from sample_run import RUN, START, write_run
 from skillgit.app.history.log import log
 from skillgit.app.history.show import show
 from skillgit.app.upkeep.fsck import fsck
-from skillgit.app.upkeep.maintenance import GcRequest, Tidied, gc
+from skillgit.app.upkeep.maintenance import Tidied, gc
+from skillgit.app.upkeep.requests import GcRequest
 from skillgit.app.workspace.revision import resolve
 from skillgit.errors import ConflictError, RevisionNotFoundError, RunLockedError, UsageError
 from skillgit.store import refs
@@ -82,7 +83,7 @@ def test_what_cannot_be_done_is_said(context, repo):
         with pytest.raises(UsageError):
             gc(context, request)
     for age in ("-5", " -5 days"):
-        with pytest.raises(UsageError, match=f"'{age}' is no age"):
+        with pytest.raises(UsageError, match=f"'{age}' is not a valid age"):
             gc(context, GcRequest(evidence_older=age, dry_run=True))
     with pytest.raises(RevisionNotFoundError):
         gc(context, GcRequest(runs=("nope",), fold=True))

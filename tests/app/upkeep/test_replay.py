@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from sample_run import RUN
 
-from skillgit.app.upkeep.run_checks import history_digest, replay
+from skillgit.app.upkeep.fsck import fsck, history_digest
+from skillgit.domain.event import event_address
 from skillgit.errors import RevisionNotFoundError
 from skillgit.store import refs
 
@@ -25,25 +26,33 @@ def patient(repo, records) -> Patient:
     return Patient(repo, records, lambda *_: "")
 
 
+def remade(context, run=None):
+    (only,) = fsck(context, run, deep=True).remade
+    return only
+
+
+def said(context, commit: str = "") -> list[str]:
+    problems = fsck(context, None, deep=True).problems
+    return [problem.sentence for problem in problems if not commit or problem.commit == commit]
+
+
 def test_a_run_comes_out_as_it_is_recorded(context, records):
-    done = replay(context, None)
-    assert done.same
-    assert [event.commit for event in done.events] == [record.commit for record in records]
-    assert [event.label for event in done.events if event.gate] == ["v1", "r2", "e2", "v2", "v3", "r5"]
-    assert [event.label for event in done.events if event.patch] == ["v1", "r2", "v3", "r5"]
-    assert not any(event.lacking for event in done.events)
-    assert done.history == history_digest(records)
+    done = fsck(context, None, deep=True)
+    assert done.problems == ()
+    (run,) = done.remade
+    assert (run.events, run.gates, run.patches, run.lacking) == (len(records), 6, 4, ())
+    assert run.history == history_digest(records)
 
 
 def test_looking_writes_nothing(context, repo, records):
     before = repo.tips(), sorted(path for path in (repo.common_dir / "objects").rglob("*") if path.is_file())
-    assert replay(context, RUN).same
+    assert fsck(context, RUN, deep=True).problems == ()
     assert (repo.tips(), sorted(path for path in (repo.common_dir / "objects").rglob("*") if path.is_file())) == before
     assert records
 
 
 @pytest.mark.parametrize(
-    ("damage", "label", "said"),
+    ("damage", "label", "said_of"),
     [
         (replaced(1, "p=0.3125", "p=0.5"), "v1", "the gate says p=0.5, and its items give p=0.3125"),
         (replaced(1, "fixed=3 ", "fixed=4 "), "v1", "the gate says fixed=4, and its items give fixed=3"),
@@ -59,12 +68,10 @@ def test_looking_writes_nothing(context, repo, records):
         ),
     ],
 )
-def test_what_was_tampered_with_differs_and_is_named(context, patient, damage, label, said):
+def test_what_was_tampered_with_differs_and_is_named(context, patient, damage, label, said_of):
     damage(patient)
-    done = replay(context, None)
-    assert not done.same
-    (event,) = [event for event in done.events if event.label == label]
-    assert said in event.differing
+    commits = {event_address(record.event).label: record.commit for record in patient.history}
+    assert said_of in said(context, commits[label]) or said_of in said(context)
 
 
 def test_a_forged_gain_with_all_its_numbers_is_found_by_its_items_alone(context, patient):
@@ -74,9 +81,9 @@ def test_a_forged_gain_with_all_its_numbers_is_found_by_its_items_alone(context,
         return json.dumps(rows).encode()
 
     evidence_changed(1, "selection.json", better)(patient)
-    said = [told for event in replay(context, None).events for told in event.differing]
-    assert "the gate says score=0.6, and its items give score=0.7" in said
-    assert "the message lists other items as broken: q04" in said
+    sentences = said(context)
+    assert "the gate says score=0.6, and its items give score=0.7" in sentences
+    assert "the message lists other items as broken: q04" in sentences
 
 
 def test_without_evidence_what_cannot_be_made_again_is_counted(context, repo, records):
@@ -86,29 +93,27 @@ def test_without_evidence_what_cannot_be_made_again_is_counted(context, repo, re
         if record.evidence:
             path = repo.common_dir / "objects" / record.evidence[:2] / record.evidence[2:]
             path.unlink(missing_ok=True)
-    done = replay(context, None)
-    assert done.same
-    assert not any(event.gate or event.patch for event in done.events)
-    told = [told for event in done.events for told in event.lacking]
-    assert told.count("gate, without its items") == 6
-    assert told.count("patch, without patch.json") == 4
+    run = remade(context)
+    assert (run.gates, run.patches) == (0, 0)
+    reasons = [reason.partition(": ")[2] for reason in run.lacking]
+    assert reasons.count("gate, without its items") == 6
+    assert reasons.count("patch, without patch.json") == 4
+    assert all("evidence" in sentence for sentence in said(context))
 
 
 def test_an_index_that_says_something_else_is_a_difference(context, repo, records):
-    assert replay(context, None).same
+    assert said(context) == []
     connection = sqlite3.connect(repo.private_dir / "index.db")
     with connection:
         connection.execute("UPDATE event SET title = 'forged' WHERE step = 2")
     connection.close()
-    done = replay(context, None)
-    assert (done.same, done.index) == (False, False)
-    assert not any(event.differing for event in done.events)
+    assert said(context) == ["the index differs from what git holds"]
     assert records
 
 
 def test_an_unknown_run_is_an_error(context):
     with pytest.raises(RevisionNotFoundError):
-        replay(context, "nope")
+        fsck(context, "nope", deep=True)
 
 
 def test_two_copies_have_the_same_digest_exactly_if_their_commits_are_the_same(records):

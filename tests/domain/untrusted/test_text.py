@@ -127,7 +127,7 @@ def test_only_what_people_wrote_or_history_holds_enters_unchanged() -> None:
         "skillgit/domain/protected_regions.py",  # regions of a document
         "skillgit/domain/untrusted/model_text.py",
         "skillgit/store/commit_message.py",  # trees of commits
-        "skillgit/app/upkeep/commit_checks.py",  # evidence, which is checked as it stands
+        "skillgit/app/upkeep/run_checks.py",  # evidence, which is checked as it stands
         "skillgit/store/event_writer.py",  # an event's guidance, which is clean
         "skillgit/strategies/refine.py",  # no text, and the body of a candidate, which is clean
     }

@@ -6,8 +6,7 @@ import re
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from skillgit.app.setup.config.error_sentences import shown
-from skillgit.app.setup.config.files import Layer, Leaf
+from skillgit.app.setup.config.files import Layer, Leaf, shown
 from skillgit.app.setup.config.typed_values import ROLES, belongs, is_free, settings_of_backends
 from skillgit.domain.did_you_mean import slips
 from skillgit.errors import ConfigError

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, cast
+from typing import Literal, cast
 
 import yaml
 
@@ -37,7 +39,6 @@ NESTED = frozenset({"model.context_window", "model.prices"})
 class Leaf:
     value: object
     text: str | None  # characters as written; empty for null, None for a list or mapping in a file
-    plain: bool  # whether the scalar stands without quotation marks
     origin: ValueOrigin
     folder: Path  # the folder that a relative path refers to
 
@@ -45,6 +46,11 @@ class Leaf:
 def nested(key: str) -> str:
     """Return the nested key that ``key`` is an entry of; empty if it is none."""
     return next((name for name in NESTED if key.startswith(f"{name}.")), "")
+
+
+def shown(value: object) -> str:
+    """Write a value as it would be in a configuration."""
+    return f"'{value}'" if isinstance(value, str) else json.dumps(value, default=str)
 
 
 Layer = dict[str, Leaf]
@@ -85,7 +91,7 @@ def located(
 
 def _locate(key: str, text: str, leaf: Leaf, directory: Path, environ: Mapping[str, str]) -> tuple[Path, list[str]]:
     if "\0" in text:
-        raise ConfigError(f"{leaf.origin}: {key} is no path: it contains a NUL character", hint="remove it")
+        raise ConfigError(f"{leaf.origin}: {key} is not a valid path: it contains a NUL character", hint="remove it")
     if text.startswith("~/") and environ.get("HOME"):
         text = f"{environ['HOME']}{text[1:]}"
     here, there = (leaf.folder / text).resolve(), (directory / text).resolve()
@@ -110,28 +116,28 @@ def _layer(override: str, folder: Path) -> Layer:
     key, equals, text = override.partition("=")
     if not equals or not key.strip():
         raise ConfigError(f"'-o {override}' is not an override", hint="write it like -o train.batch_size=20")
-    value, spelling, plain = _value(text)
+    value, spelling = _value(text)
     origin = ValueOrigin(kind="override", where=f"-o {override}")
     name = key.strip()
     if name in NESTED and isinstance(value, dict):
         return {
-            f"{name}.{entry}": Leaf(value=inner, text=None, plain=False, origin=origin, folder=folder)
+            f"{name}.{entry}": Leaf(value=inner, text=None, origin=origin, folder=folder)
             for entry, inner in value.items()
         }
-    return {name: Leaf(value=value, text=spelling, plain=plain, origin=origin, folder=folder)}
+    return {name: Leaf(value=value, text=spelling, origin=origin, folder=folder)}
 
 
-def _value(text: str) -> tuple[object, str, bool]:
-    """Return the value, its characters without quotation marks, and whether it had none."""
+def _value(text: str) -> tuple[object, str]:
+    """Return the value, and its characters without quotation marks."""
     loader = Loader(text)
     try:
         node = loader.get_single_node()
         value = _constructed(node, loader) if node else None
     except yaml.YAMLError:
-        return text, text, True
+        return text, text
     if isinstance(node, yaml.ScalarNode) and node.style:
-        return value, str(node.value), False
-    return value, "" if value is None else text.strip(), True
+        return value, str(node.value)
+    return value, "" if value is None else text.strip()
 
 
 def find(name: str, folder: Path) -> Path:
@@ -147,10 +153,24 @@ def find(name: str, folder: Path) -> Path:
     raise ConfigError(f"there is no configuration '{name}'", hint=hint)
 
 
-if TYPE_CHECKING:
-    Loader = yaml.SafeLoader
-else:
-    Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_Safe: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_NUMBERS = {
+    "tag:yaml.org,2002:int": r"[-+]?(?:0b[01_]+|0x[0-9a-fA-F_]+|0[0-7_]+|0|[1-9][0-9_]*)",
+    "tag:yaml.org,2002:float": r"[-+]?(?:[0-9][0-9_]*\.[0-9_]*(?:[eE][-+]?[0-9]+)?|\.[0-9][0-9_]*(?:[eE][-+]?[0-9]+)?"
+    r"|[0-9][0-9_]*[eE][-+]?[0-9]+|\.(?:inf|Inf|INF))|\.(?:nan|NaN|NAN)",
+}
+
+
+class Loader(_Safe):  # type: ignore[misc, valid-type]
+    """Reads numbers as YAML 1.2 does: 1e-3 is one, and 1:30, which YAML 1.1 counts to the base of 60, is text."""
+
+
+Loader.yaml_implicit_resolvers = {
+    first: [resolver for resolver in resolvers if resolver[0] not in _NUMBERS]
+    for first, resolvers in _Safe.yaml_implicit_resolvers.items()
+}
+for _tag, _pattern in _NUMBERS.items():
+    Loader.add_implicit_resolver(_tag, re.compile(rf"(?:{_pattern})\Z"), list("-+.0123456789"))
 
 
 BASE = "_base_"
@@ -258,7 +278,6 @@ def _leaf(node: yaml.Node, loader: Loader, *, name: str, folder: Path) -> Leaf:
     return Leaf(
         value=value,
         text=text,
-        plain=isinstance(node, yaml.ScalarNode) and not node.style,
         origin=ValueOrigin(kind="file", where=f"{name}:{_line(node)}"),
         folder=folder,
     )

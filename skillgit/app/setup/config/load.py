@@ -89,7 +89,7 @@ def _untrusted(name: str, settings: RecordedSettings, keys: Collection[str], roo
     if environment in {plugin.name for plugin in installed(ENVIRONMENTS)}:
         public = load_environment(environment, root).info.public
         if public is not None and public.kind is not SourceKind.MANUAL:
-            fetching = f"; skillgit data fetch {environment} brings the public ones"
+            fetching = f"; skillgit plugins NAME --fetch DIR {environment} brings the public ones"
     return DataError(sentence, hint=f"say where its data are: {options}{fetching}")
 
 
@@ -241,7 +241,7 @@ def _check_split_options(info: EnvironmentInfo, layer: Layer, values: Config) ->
         leaf = layer.get(f"env.{option.name}")
         if leaf and option.name not in option_names and getattr(values.env, option.name) != option.default:
             problem = f"{leaf.origin}: environment '{info.name}' does not use env.{option.name}"
-            raise ConfigError(problem, hint=f"skillgit envs {info.name}")
+            raise ConfigError(problem, hint=f"skillgit plugins {info.name}")
 
 
 def _entries(values: Config, layer: Layer) -> Iterator[ConfigEntry]:

@@ -273,7 +273,7 @@ def recorded_layer(settings: RecordedSettings, name: str, folder: Path) -> Layer
         if key == "calls.attempts" and type(value) is int:
             value -= 1  # the first attempt is not a retry
         text = value if isinstance(value, str) else "" if value is None else None
-        leaf = Leaf(value=value, text=text, plain=False, origin=origin, folder=_start_of(value, folder))
+        leaf = Leaf(value=value, text=text, origin=origin, folder=_start_of(value, folder))
         values[_current_name(key)] = leaf
     return values
 

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, cast, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from skillgit.app.setup.config.error_sentences import allowed, choices, mentioned, nearest_key, shown
-from skillgit.app.setup.config.files import Layer, Leaf, nested
+from skillgit.app.setup.config.files import Layer, Leaf, nested, shown
 from skillgit.app.setup.config.schema import SECTIONS, Config, EnvSettings
 from skillgit.app.setup.server_programs import COMPATIBLE
 from skillgit.domain.did_you_mean import nearest
@@ -76,7 +75,7 @@ def typed(layer: Layer, keys: Mapping[str, object], env: type[EnvSettings], back
     for key, leaf in layer.items():
         section, _, name = key.partition(".")
         if key in keys:
-            values[section][name] = _plain(leaf, keys[key])
+            values[section][name] = leaf.text if leaf.text is not None and _takes_text(keys[key]) else leaf.value
         elif outer := nested(key):
             _mapping(values["model"], outer.partition(".")[2])[key[len(outer) + 1 :]] = (
                 tuple(leaf.value) if isinstance(leaf.value, list) else leaf.value
@@ -103,33 +102,18 @@ def _mapping(values: dict[str, object], name: str) -> dict[str, object]:
     return mapping if isinstance(mapping, dict) else {}
 
 
-def _plain(leaf: Leaf, annotation: object) -> object:
-    """Undo what YAML guesses of a plain scalar where the key's type says better."""
-    if _takes(annotation, str):
-        return leaf.value if leaf.text is None else leaf.text
-    if not leaf.plain or leaf.text is None:
-        return leaf.value
-    if _takes(annotation, int) and isinstance(leaf.value, int) and ":" in leaf.text:
-        return leaf.text  # YAML 1.1 reads 1:30 as a number to the base of 60
-    if _takes(annotation, float) and isinstance(leaf.value, str):
-        try:
-            return float(leaf.text)  # YAML 1.1 reads 1e-3 as text
-        except ValueError:
-            return leaf.value
-    return leaf.value
-
-
-def _takes(annotation: object, kind: type) -> bool:
+def _takes_text(annotation: object) -> bool:
+    """Say whether a key takes text, so that it gets what was written and not what YAML guesses of it."""
     origin = get_origin(annotation)
     if origin is Annotated:
-        return _takes(get_args(annotation)[0], kind)
+        return _takes_text(get_args(annotation)[0])
     if origin is Literal:
-        return all(type(choice) is kind for choice in get_args(annotation))
+        return all(type(choice) is str for choice in get_args(annotation))
     if origin in {Union, UnionType}:
-        return any(_takes(choice, kind) for choice in get_args(annotation))
+        return any(map(_takes_text, get_args(annotation)))
     if isinstance(annotation, type) and issubclass(annotation, Enum):
-        return issubclass(annotation, kind)
-    return annotation is kind
+        return issubclass(annotation, str)
+    return annotation is str
 
 
 def _unknown(key: str, leaf: Leaf, keys: Mapping[str, object], backends: Sequence[str], layer: Layer) -> ConfigError:
@@ -204,3 +188,59 @@ def _written(key: str, layer: Layer) -> tuple[str, Leaf] | None:
     while key and key not in layer:
         key = key.rpartition(".")[0]
     return (key, layer[key]) if key else None
+
+
+_EXPECTED = {
+    **dict.fromkeys(("int_type", "int_parsing", "int_from_float"), "a whole number"),
+    **dict.fromkeys(("float_type", "float_parsing"), "a number"),
+    "finite_number": "a finite number",
+    **dict.fromkeys(("bool_type", "bool_parsing"), "true or false"),
+    "string_type": "text",
+    "dict_type": "a mapping",
+    **dict.fromkeys(("tuple_type", "list_type"), "a list"),
+    **dict.fromkeys(("string_too_short", "missing"), "given"),
+}
+_BOUNDED = {
+    "greater_than": ("greater than", "gt"),
+    "greater_than_equal": ("at least", "ge"),
+    "less_than": ("less than", "lt"),
+    "less_than_equal": ("at most", "le"),
+    "too_short": ("a list with", "min_length"),
+    "too_long": ("a list with", "max_length"),
+}
+
+
+def nearest_key(key: str, keys: Collection[str]) -> str:
+    """Return the dotted key that ``key`` is most like; a right name in a wrong section counts as near."""
+    last = key.rpartition(".")[2]
+    names = {full_name.partition(".")[2]: full_name for full_name in keys}
+    same = [full_name for full_name in keys if full_name.rpartition(".")[2] == last]
+    section = key.partition(".")[0]
+    siblings = [full_name for full_name in keys if full_name.startswith(f"{section}.")]
+    return (same[0] if same else "") or nearest(key, siblings) or names.get(nearest(last, list(names)), "")
+
+
+def allowed(error: ErrorDetails) -> str:
+    """Return what pydantic would have accepted, to be after ``it must be``."""
+    kind, context = error["type"], error.get("ctx", {})
+    if kind in _EXPECTED:
+        return _EXPECTED[kind]
+    if kind in _BOUNDED:
+        words, name = _BOUNDED[kind]
+        number = f"{context[name]:g}" if isinstance(context[name], float) else str(context[name])
+        return f"{words} {number}{' entries' if 'list' in words else ''}"
+    if kind in {"literal_error", "enum"}:
+        return str(context["expected"]).replace("True", "true").replace("False", "false")
+    return f"different ({error['msg']})"
+
+
+def choices(error: ErrorDetails) -> tuple[str, ...]:
+    """Return the texts that were allowed, if they can be counted."""
+    words = str(error.get("ctx", {}).get("expected", "")) if error["type"] in {"literal_error", "enum"} else ""
+    return tuple(part for part in words.split("'")[1::2] if part)
+
+
+def mentioned(message: str, names: Mapping[str, str]) -> str:
+    """Return where the keys that a message names were set, as ``key at place``; those with a default are left out."""
+    words = message.replace(",", " ").split()
+    return ", ".join(f"{name} at {names[name]}" for name in dict.fromkeys(words) if names.get(name))

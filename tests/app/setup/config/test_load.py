@@ -100,7 +100,7 @@ def test_numbers_that_yaml_reads_as_text_are_numbers(load: Load):
         ("train.batch_size=0", "train.batch_size is 0; it must be greater than 0"),
         ("train.batch_size=2.5", "train.batch_size is 2.5; it must be a whole number"),
         ("train.seed=true", "train.seed is true; it must be a whole number"),
-        ("train.num_epochs=1:30", "train.num_epochs is 1:30; it must be a whole number"),
+        ("train.num_epochs=1:30", "train.num_epochs is '1:30'; it must be a whole number"),
         ("train.num_epochs='3'", "train.num_epochs is '3'; it must be a whole number"),
         ("gradient.merge_batch_size=1", "gradient.merge_batch_size is 1; it must be at least 2"),
         ("gradient.failure_only=1", "gradient.failure_only is 1; it must be true or false"),

@@ -1,0 +1,129 @@
+"""Checks of history, of skills and of what would be published, with their repair, and what is tidied up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from skillgit.app.upkeep.requests import GcRequest
+from skillgit.app.workspace.request import Arg, MisuseError, OfRun, OfSkill, Opt, refuse_together, refuse_without
+from skillgit.domain.finding import REPAIR
+from skillgit.errors import ExitCode
+from skillgit.lazy import loaded_on_use
+from skillgit.verbs.verb import LIST, Answer, Effect, Form, Verb, VerbSession
+from skillgit.view import checks as shown
+from skillgit.view.lists import LISTS
+
+with loaded_on_use():
+    from skillgit.app.exchange import push_check
+    from skillgit.app.skill_format import library_lint, lint
+    from skillgit.app.upkeep import fsck, maintenance
+
+
+@dataclass(frozen=True, kw_only=True)
+class FsckRequest(OfRun):
+    """Checks all runs unless you name one. Exits with 1 if there is a problem, after --repair if one is left; remarks
+    do not count.
+
+    --deep makes each run again from its commits, without asking a model: it folds all events, asks every gate again
+    with the recorded outcomes of items, and applies every patch to its base again. It says what it could not make again
+    for want of evidence, and ends each run with the digest of its commits, which two copies share exactly if they are
+    equal.
+
+    --repair restores tags, best branches and the ref that keeps evidence, sets damaged objects aside, removes lock
+    files of dead processes, and steps a run whose end lacks objects back to its last whole event. It compares the index
+    with git and rebuilds one that is missing, damaged or stale; nothing is lost, for history is in git.
+    """
+
+    deep: Annotated[bool, Opt("Make every gate and patch again, and compare the index with git")] = False
+    repair: Annotated[bool, Opt("Repair what can be derived from history, and rebuild a bad index")] = False
+
+
+def _fsck(session: VerbSession, request: FsckRequest) -> Answer:
+    report = fsck.fsck(session.context, request.run, deep=request.deep, repair=request.repair)
+    notes = []
+    if session.form is Form.TEXT and any(problem.repairable for problem in report.problems):
+        waits = "what can be repaired in a run waits until nothing in it is broken"
+        notes = [(waits, "") if request.repair else ("", REPAIR)]
+    return Answer(
+        table=LISTS["fsck"],
+        rows=[*map(shown.FSCK.record, report.problems)],
+        result=report,
+        lines=shown.problem_lines(report, session.screen),
+        exit_code=ExitCode.OK if report.sound else ExitCode.NO,
+        notes=notes,
+    )
+
+
+FSCK = Verb("fsck", FsckRequest, _fsck, lambda request: Effect.HISTORY if request.repair else Effect.READS, forms=LIST)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LintRequest(OfSkill):
+    """PATH is a skill folder, a SKILL.md, or a folder that holds skills; the default is the current folder. REV checks
+    the skill of a version, or all skills of a commit. Each finding names its rule, the line and what to do. Exits with
+    1 if there is an error; warnings leave it at 0.
+
+    With --library it forecasts, without a model, what Claude Code and Codex show of each skill: whole descriptions, cut
+    ones, names alone, or nothing. Without PATH it reads the folders where each agent looks.
+
+    With --secrets it looks for secrets, leaked items and large files in what a push would publish: every commit of
+    branches and tags that no remote has; of REV, everything that REV leads to; of A..B, what came after A. What it
+    finds is named with commit, path and line, and with a fingerprint that the file .skillgit-allow can hold. A push
+    looks for the same, and push --dry-run sends nothing.
+    """
+
+    words: Annotated[tuple[str, ...], Arg("[PATH|REV]...")] = ()
+    strict: Annotated[bool, Opt("Count warnings as errors")] = False
+    library: Annotated[
+        bool, Opt("Check what agents list of all skills together; PATH is a folder of installed skills")
+    ] = False
+    window: Annotated[int | None, Opt("With --library: tokens of the context window", metavar="N", least=0)] = None
+    secrets: Annotated[bool, Opt("Look for secrets, leaked items and large files in what a push would publish")] = False
+    evidence: Annotated[bool, Opt("With --secrets: look at evidence and folded candidates too")] = False
+
+
+def _lint(session: VerbSession, request: LintRequest) -> Answer:
+    refuse_together(request, "library", "secrets")
+    refuse_without(request, "library", "window")
+    refuse_without(request, "secrets", "evidence")
+    if request.secrets:
+        if request.words[1:]:
+            raise MisuseError("--secrets takes one REV or RANGE")
+        if request.words and request.evidence:
+            raise MisuseError("--evidence looks at all runs, and REV at one line")
+        result = push_check.scan(session.context, next(iter(request.words), None), evidence=request.evidence)
+        return Answer(
+            "scan/1",
+            shown.scan_document(result),
+            shown.scanned(result, session.screen),
+            exit_code=ExitCode.NO if result.stops or (request.strict and result.warnings) else ExitCode.OK,
+            notes=[(sentence, "") for sentence in result.unchecked] if session.form is Form.TEXT else (),
+        )
+    if request.library:
+        table = library_lint.lint_library(session.context, request.words, request.window)
+        has_failed = request.strict and table.findings.warnings
+        document, lines, schema = shown.library_document(table), shown.library_lines(table, session.screen), "library/1"
+    else:
+        report = lint.lint(session.context, request.words)
+        has_failed = report.errors or (request.strict and report.warnings)
+        document, lines, schema = shown.lint_document(report), shown.linted(report, session.screen), "lint/1"
+    return Answer(schema, document, lines, exit_code=ExitCode.NO if has_failed else ExitCode.OK)
+
+
+LINT = Verb("lint", LintRequest, _lint)
+
+
+def _gc(session: VerbSession, request: GcRequest) -> Answer:
+    rows = maintenance.gc(session.context, request)
+    has_space = session.form is Form.TEXT and any(row.dropped for row in rows) and not request.dry_run
+    return Answer(
+        table=LISTS["gc"],
+        rows=rows,
+        result={"dry_run": request.dry_run},
+        lines=shown.gc_lines(rows, dry_run=request.dry_run),
+        notes=[("", "git gc --prune=now frees the space")] if has_space else (),
+    )
+
+
+GC = Verb("gc", GcRequest, _gc, Effect.HISTORY, forms=LIST)
