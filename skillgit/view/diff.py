@@ -154,9 +154,9 @@ def side_by_side_lines(diff: Diffed, screen: Screen) -> Iterator[str]:
         for hunk in file.hunks:
             yield hunk_head(hunk, screen)
             for old, new in rows(hunk):
-                left = _cell(file, old, old.old or 0 if old else 0, screen, size=size, columns=columns)
-                right = _cell(file, new, new.new or 0 if new else 0, screen, size=size, columns=columns)
-                for first, second in zip_longest(left, right, fillvalue=""):
+                old_rows = _cell(file, old, old.old or 0 if old else 0, screen, size=size, columns=columns)
+                new_rows = _cell(file, new, new.new or 0 if new else 0, screen, size=size, columns=columns)
+                for first, second in zip_longest(old_rows, new_rows, fillvalue=""):
                     yield f"{pad(first, size + _SIGNS + columns)} {between} {second}".rstrip(" ")
 
 

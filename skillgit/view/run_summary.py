@@ -121,7 +121,7 @@ def _facts(report: SummaryFacts, screen: Screen) -> Iterator[tuple[str, str]]:
     if verdict is not None:
         yield "gate", f"{verdict.policy}: it asks for {verdict.demand}, by the {verdict.metric} score"
     tokens = f"{numbers.count(run.tokens_in + run.tokens_out)} tokens"
-    spent = (numbers.plural(run.calls, "call"), tokens, numbers.price(run.usd, run.unpriced))
-    yield "cost", screen.dotted((*spent, reuse(run.reused, run.unidentified)))
+    parts = (numbers.plural(run.calls, "call"), tokens, numbers.price(run.usd, run.unpriced))
+    yield "cost", screen.dotted((*parts, reuse(run.reused, run.unidentified)))
     settings = report.settings.settings if report.settings is not None else ()
     yield from under("settings", (f"{row.key}={row.value}" for row in settings if row.chosen == "set"))

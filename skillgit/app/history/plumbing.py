@@ -92,11 +92,11 @@ def rev_parse(context: Context, words: Sequence[str], *, short: bool = False) ->
     """Return the commits that ``words`` name; of a range its end first, then its excluded beginning, as git does."""
     with open_workspace(context) as workspace:
 
-        def shortened(named: NamedCommit) -> NamedCommit:
-            answer = git(workspace.repo, "rev-parse", "--short", named.commit)
+        def shortened(commit: NamedCommit) -> NamedCommit:
+            answer = git(workspace.repo, "rev-parse", "--short", commit.commit)
             if answer.code != 0:
-                raise RevisionNotFoundError(f"there is no commit {named.commit}", hint="git fsck")
-            return named._replace(commit=answer.out.decode().strip())
+                raise RevisionNotFoundError(f"there is no commit {commit.commit}", hint="git fsck")
+            return commit._replace(commit=answer.out.decode().strip())
 
         commits = tuple(commit for word in words for commit in _named(workspace, word))
         return tuple(map(shortened, commits)) if short else commits
@@ -129,7 +129,7 @@ _TABLES = "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') AND na
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryResult:
-    columns: tuple[str, ...]  # the names of its columns; equal ones are numbered
+    columns: tuple[str, ...]  # the names of its columns; equal ones are longer_names
     rows: Iterator[tuple[Any, ...]]
 
 
@@ -211,6 +211,6 @@ def _hint(connection: sqlite3.Connection, message: str = "") -> str:
 def _unique(names: list[str]) -> tuple[str, ...]:
     labels: list[str] = []
     for name in names:
-        numbered = (f"{name}_{number}" for number in count(2))
-        labels.append(next(label for label in chain([name], numbered) if label not in labels))
+        longer_names = (f"{name}_{number}" for number in count(2))
+        labels.append(next(label for label in chain([name], longer_names) if label not in labels))
     return tuple(labels)

@@ -61,7 +61,7 @@ def recompute_gates(repo: Repo, records: Sequence[Recorded], min_coverage: float
             else:
                 return  # the run has no beginning
         except InvariantError:
-            return  # fsck names the contradiction; nothing can be computed behind it
+            return  # fsck names the contradiction; nothing can be value_now behind it
 
 
 def _again(state: RunState, event: Gated, rule: GateRule | None, outcomes: VersionOutcomes) -> tuple[str, list[str]]:
@@ -103,13 +103,13 @@ def _differences(event: Gated, verdict: Verdict, again: Verdict, pairs: Flips) -
     # An older skillgit broke ties of partial scores in floats, so that its p may be another one.
     older = verdict.compared is None and verdict.metric is not Metric.HARD
     for name in _COMPARED:
-        written, computed = getattr(verdict, name), getattr(again, name)
-        same = written == computed or (
-            isinstance(written, float) and isclose(written, computed, rel_tol=1e-9, abs_tol=1e-12)
+        value_then, value_now = getattr(verdict, name), getattr(again, name)
+        same = value_then == value_now or (
+            isinstance(value_then, float) and isclose(value_then, value_now, rel_tol=1e-9, abs_tol=1e-12)
         )
         if not same and not (older and name == "p"):
-            yield f"the gate says {name}={written}, and its items give {name}={computed}"
+            yield f"the gate says {name}={value_then}, and its items give {name}={value_now}"
     for name in () if isinstance(event, SlowMerged) else ("fixed", "broken"):
-        written, computed = ({*getattr(source, name)} for source in (event, pairs))
-        if written != computed:
-            yield f"the message lists other items as {name}: {', '.join(sorted(written ^ computed))}"
+        value_then, value_now = ({*getattr(source, name)} for source in (event, pairs))
+        if value_then != value_now:
+            yield f"the message lists other items as {name}: {', '.join(sorted(value_then ^ value_now))}"
