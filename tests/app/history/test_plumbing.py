@@ -110,7 +110,7 @@ def test_a_query_is_answered(context):
     ("query", "said"),
     [
         ("SELEC 1", 'SQL: near "SELEC": syntax error'),
-        ("", "this is no query"),
+        ("", "invalid query"),
         ("SELECT * FROM evnt", "SQL: no such table: evnt"),
         ("SELECT nought FROM event", "SQL: no such column: nought"),
         ("SELECT 1; SELECT 2", "SQL: you can only execute one statement at a time"),
