@@ -23,19 +23,17 @@ from skillgit.errors import SkillgitError, UsageError
 from skillgit.lazy import loaded_on_use
 from skillgit.verbs.command_line import FORM_OPTIONS
 from skillgit.verbs.verb import Answer, Form, TerminalSession
-from skillgit.view import diff
 from skillgit.view.json_values import picked
 from skillgit.view.surface import Screen, can_show_glyphs
 from skillgit.view.table import Table
-from skillgit.view.text import inert, one_line
 
 with loaded_on_use():
     from skillgit.cli import watchers
     from skillgit.mcp import server as mcp_server
+    from skillgit.tui import start as screens
     from skillgit.web import server as web_server
 
 if TYPE_CHECKING:
-    from skillgit.app.skill_format.folder_contents import FileChange
     from skillgit.view.progress import SilentWatcher
 
 
@@ -53,20 +51,6 @@ def wanted(choice: str, environ: Mapping[str, str], *, terminal: bool) -> bool:
 def require_terminal(session: CommandSession, command: str, *, instead: str) -> None:
     if not (session.screen.terminal and session.diagnostics.screen.terminal):
         raise UsageError(f"{command} needs a terminal", hint=instead)
-
-
-def may_replace(session: CommandSession, *, yes: bool) -> Callable[[Path, tuple[FileChange, ...]], bool]:
-    def agreed(path: Path, changes: tuple[FileChange, ...]) -> bool:
-        screen = session.diagnostics.screen
-        for change in changes:
-            text = inert(change.diff)
-            for line in diff.coloured(text, screen) if screen.colour else diff.plain(text):
-                session.diagnostics.note(line)
-        if yes or not sys.stdin.isatty():
-            return yes
-        return click.confirm(f"{one_line(str(path))} was changed by hand. Replace it?", default=False, err=True)
-
-    return agreed
 
 
 def listener(session: CommandSession) -> Listener:
@@ -179,7 +163,9 @@ class CommandSession(TerminalSession):
     def heartbeat(self) -> AbstractContextManager[Callable[[str], None]]:
         return watchers.Heartbeat(self)
 
-    def surface(self, name: Literal["mcp", "web"]) -> ModuleType:
+    def surface(self, name: Literal["mcp", "tui", "web"]) -> ModuleType:
+        if name == "tui":
+            return screens
         (mcp if name == "mcp" else web).require_extra()
         return mcp_server if name == "mcp" else web_server
 

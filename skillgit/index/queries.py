@@ -172,13 +172,22 @@ def gauge(index: Index, run: str) -> Gauge:
     return Gauge(metric=Metric(metric), soft_weight=weight)
 
 
+def _measured_by(row: LogRow) -> tuple[str, tuple[str | int, ...]]:
+    """Return a query, with values, for the event that measured ``row``: of a slow merge, for example, its proposal."""
+    if row.version is None:
+        return "SELECT id FROM event WHERE oid = ?", (row.commit,)
+    return "SELECT measured_by FROM version WHERE run = ? AND version = ?", (row.run, row.version)
+
+
+def measured_evidence(index: Index, row: LogRow) -> str:
+    """Return the tree of the evidence of what measured ``row``; empty without one."""
+    event, values = _measured_by(row)
+    return str(index.value(f"SELECT evidence FROM event WHERE id = ({event})", values) or "")  # noqa: S608 - as below
+
+
 def item_rows(index: Index, row: LogRow) -> tuple[ItemRow, ...]:
     """Return item outcomes by name, of a slow merge from its proposal, of an unmeasured reversion from its target."""
-    values: tuple[str | int, ...]
-    if row.version is None:
-        events, values = "SELECT id FROM event WHERE oid = ?", (row.commit,)
-    else:
-        events, values = "SELECT measured_by FROM version WHERE run = ? AND version = ?", (row.run, row.version)
+    events, values = _measured_by(row)
     rows = index.select(
         "SELECT item, task_type, hard, soft, failed, tokens FROM item_outcome"  # noqa: S608 - both queries are above
         f" WHERE event IN ({events}) ORDER BY item",

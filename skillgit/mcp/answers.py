@@ -29,7 +29,6 @@ from skillgit.app.history.item import Attempt, ItemStory
 from skillgit.app.history.items import ItemTable
 from skillgit.app.history.log import Log, log
 from skillgit.app.history.requests import LogRequest
-from skillgit.app.history.run_list import RunListing
 from skillgit.app.history.show import Shown
 from skillgit.app.recorded.outcomes import ItemLine, ItemOutcome
 from skillgit.app.recorded.step_evidence import TrainAttempt, TrajectoryPattern
@@ -61,7 +60,6 @@ _EVENT = "run commit kind origin version step epoch title time score delta decis
 _TABLES: Final[dict[type, Table[Any]]] = {RunRow: runs.RUNS, CostRow: plan.COST, ItemChange: items.CHANGES}
 """The rows that are described as lists: their computed columns are fields too."""
 FIELDS: Final[dict[type, str]] = {
-    RunListing: "total",
     Log: "run",
     LogRow: f"{_EVENT} measured is_best is_head refs",
     OriginRow: _EVENT,
@@ -187,14 +185,15 @@ def _type_of(annotation: ast.expr) -> Any:  # noqa: ANN401 - a type or an alias 
 
 def answer_type(*kinds: type, **more: object) -> type[ToolAnswer]:
     """Return the shape of an answer that says of a value, of one of ``kinds``, what FIELDS names, and ``more``."""
-    bases: tuple[type[ToolAnswer], ...] = (part_type(*kinds), ToolAnswer)  # type: ignore[assignment]
+    bases: tuple[type[BaseModel], ...] = (*([part_type(*kinds)] if kinds else []), ToolAnswer)
     shape: dict[str, Any] = more
-    return create_model(f"{kinds[0].__name__}Answer", __base__=bases, **shape)
+    return create_model(f"{kinds[0].__name__ if kinds else 'List'}Answer", __base__=bases, **shape)  # type: ignore[arg-type]
 
 
 def answer(shape: type[ToolAnswer], value: object, **more: object) -> ToolAnswer:
     """Return ``value`` and ``more`` as an answer: credentials masked, then everything cut to its bound."""
-    return shape.model_validate(redact_json(named_values({**picked(value, FIELDS[type(value)]), **more})))
+    own = value if isinstance(value, Mapping) else picked(value, FIELDS[type(value)])
+    return shape.model_validate(redact_json(named_values({**own, **more})))
 
 
 def rows_of(*kinds: type) -> tuple[object, object]:
@@ -203,7 +202,7 @@ def rows_of(*kinds: type) -> tuple[object, object]:
 
 _NEXT = (str, Field("", description="give it as 'cursor' for the rest; empty at the end"))
 _RESOURCE = (str, Field("", description="the resource that holds all of it; empty if it is here"))
-RUNS = answer_type(RunListing, default_run=(str, ""), runs=rows_of(RunRow), next_cursor=_NEXT)
+RUNS = answer_type(total=(int, 0), default_run=(str, ""), runs=rows_of(RunRow), next_cursor=_NEXT)
 VERSIONS = answer_type(Log, events=rows_of(LogRow), next_cursor=_NEXT)
 SHOW = answer_type(Shown, document=_RESOURCE, whole_diff=_RESOURCE)
 WHY = answer_type(Story)
@@ -247,19 +246,17 @@ class AnswerPages:
         self,
         shape: type[ToolAnswer],
         field: str,
-        question: Sequence[object],
+        question: Sequence[str],
         pace: tuple[str, int],
-        ask: Callable[[Context], Any],
-        *,
-        rows_of: Callable[[Any], Sequence[object]] = lambda result: result.rows,
+        ask: Callable[[Context], tuple[object, Sequence[object]]],
         **more: object,
     ) -> ToolAnswer:
-        """Return the result of ``ask`` with a page of its rows as ``field``; ``pace`` is the cursor and the length."""
+        """Return what ``ask`` finds, with a page of its rows as ``field``; ``pace`` is the cursor and the length."""
         cursor, limit = pace
         question = [shape.__name__, field, *question]
         mark = self._read(cursor, question) if cursor else _Mark(tip=self._tip(), offset=0)
-        result = ask(replace(self._context, as_of=mark.tip) if cursor else self._context)
-        rows, end = rows_of(result), mark.offset + limit
+        result, rows = ask(replace(self._context, as_of=mark.tip) if cursor else self._context)
+        end = mark.offset + limit
         rest = self._written(replace(mark, offset=end), question) if len(rows) > end and mark.tip else ""
         records = [_TABLES[type(row)].record(row) if type(row) in _TABLES else row for row in rows[mark.offset : end]]
         return answer(shape, result, **{field: records}, next_cursor=rest, **more)

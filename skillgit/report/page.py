@@ -169,7 +169,7 @@ def refusal(verdict: Verdict, *, bound: bool) -> str:
     if gain < 0:
         return f"lower than {score(verdict.current)} by {score(-gain)}"
     if gain == 0:
-        return f"a tie with {score(verdict.current)}, and {verdict.token_shortfall or 'a tie is no gain'}"
+        return f"a tie with {score(verdict.current)}, and {verdict.token_shortfall or 'a tie is not a gain'}"
     if verdict.outrun:
         return f"higher by {delta(gain)}, but the candidate of step {verdict.outrun} was better"
     return f"higher by {delta(gain)}, but {shortfall(verdict.policy, verdict.p, verdict.terms)}"
@@ -209,7 +209,7 @@ def outcome_mark(cell: ItemOutcome) -> OutcomeMark:
 
 
 def pieces(line: Line) -> Iterator[tuple[str, bool]]:
-    """Yield the parts of a line of a difference, each with whether it stands out."""
+    """Yield the parts of a line of a difference, each with whether it is marked."""
     at = 0
     for start, end in line.spans:
         if start > at:

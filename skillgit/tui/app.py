@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial, partialmethod
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, TypeVar
 
 from rich.style import Style as Paint
 from textual.app import App, SystemCommand
-from textual.command import Provider
+from textual.binding import Binding, BindingType
 from textual.dom import DOMNode
 from textual.events import Click, Event, InputEvent
 from textual.filter import LineFilter
@@ -20,21 +23,27 @@ from textual.worker import get_current_worker
 from skillgit.app.history.browse import standing
 from skillgit.app.workspace import command_journal
 from skillgit.app.workspace.command_journal import CommandRecord
-from skillgit.app.workspace.workspace import git_settings
-from skillgit.errors import SkillgitError
+from skillgit.app.workspace.context import Context
+from skillgit.app.workspace.workspace import git_settings, one_snapshot
+from skillgit.errors import SkillgitError, UsageError
+from skillgit.lazy import loaded_on_use
 from skillgit.tui import keymap, theme
-from skillgit.tui.actions import exchange
+from skillgit.tui.screens.dialogs import AskScreen, ChoiceScreen, CommandLogScreen, HelpScreen, PromptScreen, numbered
+from skillgit.tui.screens.history import HistoryScreen
 from skillgit.tui.start import THEME, StartPicture, setting_names
-from skillgit.tui.theme import QUIET, Collector, KeyCommands, LastFilter
+from skillgit.tui.theme import QUIET, Collector, LastFilter
+from skillgit.verbs.verb import Effect
 from skillgit.view import commands
 from skillgit.view.commands import Ran
 from skillgit.view.surface import Screen as Facts
 from skillgit.view.surface import Style
 
-if TYPE_CHECKING:
-    from textual.binding import Binding, BindingType
+with loaded_on_use():
+    from skillgit.app.exchange import remote
+    from skillgit.verbs import command_line
 
-    from skillgit.app.workspace.context import Context
+if TYPE_CHECKING:
+    from skillgit.app.exchange.remote import Remote
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -42,25 +51,23 @@ R = TypeVar("R")
 WATCHED_EVERY = 0.5
 """Seconds between two looks at whether history has changed."""
 _THEMES = {"dark": theme.DARK.name, "light": theme.LIGHT.name}
-
-
 _RIGHT = 3  # the right button of a mouse
-_LATER = ("compare", "dialogs", "item", "live", "printed")
+_LATER = ("compare", "item", "live")
 """Screens that are loaded once the first one is painted, so that neither it nor the key that opens them waits."""
 
 
 def _load_screens() -> None:
-    for name in _LATER:
+    for name in (*_LATER, "printed"):
         import_module(f"skillgit.tui.screens.{name}")
+    import_module("skillgit.tui.prints")
 
 
 class SkillgitApp(App[None]):
     """``skillgit tui``; ``start`` was read already, ``opening`` makes a screen over the history, ``watch`` rereads."""
 
-    CSS_PATH = "skillgit.tcss"
+    CSS_PATH = Path(__file__).with_name("skillgit.tcss")
     TITLE = "skillgit"
     BINDINGS: ClassVar[list[BindingType]] = keymap.bindings("app")
-    COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {KeyCommands}
 
     def __init__(
         self,
@@ -75,7 +82,8 @@ class SkillgitApp(App[None]):
         super().__init__()
         self.context = context
         self.run_wanted = run
-        self.facts = Facts(terminal=True, unicode=unicode)
+        # what renderers paint bears digits that no stranger's text can know: see Screen
+        self.facts = Facts(terminal=True, colour=True, unicode=unicode, seal=f"{int.from_bytes(os.urandom(6))};")
         self.ran: list[Ran] = []
         self.rebound: Mapping[str, str] = {}
         self.watched = watch
@@ -102,8 +110,6 @@ class SkillgitApp(App[None]):
         return {"chosen": theme.DARK.variables["chosen"]}
 
     def on_mount(self) -> None:
-        from skillgit.tui.screens.history import HistoryScreen  # noqa: PLC0415 - it needs this module
-
         start = self._known
         self.set_class(not self.facts.unicode, "-ascii")
         if start is None:
@@ -159,8 +165,6 @@ class SkillgitApp(App[None]):
         """
 
         def work() -> None:
-            from skillgit.app.workspace.workspace import one_snapshot  # noqa: PLC0415 - screens begin without libgit2
-
             worker = get_current_worker()
             try:
                 with one_snapshot():
@@ -200,17 +204,15 @@ class SkillgitApp(App[None]):
 
     def command(self, argv: Sequence[str], *, look: bool = False) -> None:
         """Run a command and show its output or last line; ask first if it changes refs or files or may cost money."""
-        from skillgit.tui.screens.dialogs import AskScreen  # noqa: PLC0415 - few sessions run a command
-
         ran = Ran(argv=tuple(argv))
-        why = commands.asks(ran.argv)
+        why, plan = _question(ran.argv)
 
         def answered(yes: bool | None) -> None:  # noqa: FBT001 - Textual calls it
             if yes:
                 self._start(ran, look=look)
 
         if why:
-            self.push_screen(AskScreen(ran.line, why, plan=commands.plan_of(ran.argv)), answered)
+            self.push_screen(AskScreen(ran.line, why, plan=plan), answered)
         else:
             answered(yes=True)
 
@@ -238,8 +240,6 @@ class SkillgitApp(App[None]):
         self.exit()
 
     def action_app_help(self) -> None:
-        from skillgit.tui.screens.dialogs import HelpScreen  # noqa: PLC0415 - as above
-
         self.push_screen(HelpScreen(self.screen, self.rebound))
 
     def on_click(self, event: Click) -> None:
@@ -255,13 +255,9 @@ class SkillgitApp(App[None]):
         self.theme = theme.LIGHT.name if self.theme == theme.DARK.name else theme.DARK.name
 
     def action_command_prompt(self) -> None:
-        from skillgit.tui.screens.dialogs import PromptScreen  # noqa: PLC0415 - as above
-
-        self.push_screen(PromptScreen(), lambda argv: self.command(argv, look=True) if argv else None)
+        self.push_screen(PromptScreen(), lambda line: self.command(shlex.split(line), look=True) if line else None)
 
     def action_command_log(self) -> None:
-        from skillgit.tui.screens.dialogs import CommandLogScreen  # noqa: PLC0415 - as above
-
         self.read(command_journal.commands, then=self._adopt, on_error=lambda _: None, group="journal")
         if not isinstance(self.screen, CommandLogScreen):
             self.push_screen(CommandLogScreen(self.ran))
@@ -273,14 +269,54 @@ class SkillgitApp(App[None]):
             self.run_worker(commands.follow(ran, self._told_more), group="command")
         self.ran.sort(key=lambda ran: ran.began or self.now)
 
-    action_remote_push = partialmethod(exchange, "push")
-    action_remote_pull = partialmethod(exchange, "pull")
+    def _exchange(self, verb: str, question: str) -> None:
+        """Push or pull, with the one remote that there is or one of several."""
+        self.read(_remotes, then=partial(self._choose_remote, verb, question), group="remotes")
+
+    action_remote_push = partialmethod(_exchange, "push", "Push to")
+    action_remote_pull = partialmethod(_exchange, "pull", "Pull from")
+
+    def _choose_remote(self, verb: str, question: str, remotes: tuple[Remote, ...]) -> None:
+        def answered(choice: str | None) -> None:
+            if choice:
+                self.command([verb, choice.split()[0]], look=True)
+
+        if not remotes:
+            self.notify("there are no remotes yet\nhint: git remote add origin URL", severity="warning")
+        elif len(remotes) == 1:
+            answered(remotes[0].name)
+        else:
+            choices = numbered(verb, [f"{row.name}  {row.url}" for row in remotes])
+            self.push_screen(ChoiceScreen(question, choices), answered)
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
-        del screen
-        return ()
+        """Yield what the keys of ``screen`` do, for the command palette; who does it has the focus, or is around it."""
+        focus = screen.focused.ancestors_with_self if screen.focused is not None else []
+        nodes = (*focus, screen, *screen.walk_children(), self)
+        for key, keys in keymap.in_force(self.rebound):
+            node = next((node for node in nodes if hasattr(node, f"action_{key.action}")), None)
+            if node is not None and key.id != "app.palette":
+                action = partial(self.run_action, key.action, node)
+                yield SystemCommand(f"{key.label}  ({' '.join(keys)})", key.id, action)
 
     def handle_bindings_clash(self, clashed_bindings: set[Binding], node: DOMNode) -> None:
         del node
         names = ", ".join(sorted(binding.id or binding.action for binding in clashed_bindings))
         self.notify(f"{names} have lost their key to another binding", severity="warning", markup=False)
+
+
+def _question(words: Sequence[str]) -> tuple[str, Sequence[str]]:
+    """Return what a person reads before a command is run, and the command that plans what it costs.
+
+    Both are empty where it changes nothing.
+    """
+    try:
+        verb, request = command_line.read_words(words)
+    except (UsageError, ModuleNotFoundError):  # it is refused when it is run, or is no verb yet
+        return commands.asks(words), commands.plan_of(words)
+    pays = verb.effect_of(request) is Effect.PAYS
+    return verb.question(request), (*words, "--dry-run", "--json") if pays else ()
+
+
+def _remotes(context: Context) -> tuple[Remote, ...]:
+    return remote.remotes(context)

@@ -1,28 +1,33 @@
-"""What the first picture shows, read before there is one.
+"""How the screens begin: what the first picture shows is read while they are loaded.
 
 Loading the widgets of a screen takes longer than reading what they show, and both take a processor each where there are
-two. This module loads neither.
+two. This module loads neither before.
 """
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from skillgit.app.history import browse
 from skillgit.app.history.browse import EventPage, Overview, standing
+from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.workspace import git_settings
 from skillgit.forks import made_ahead
 from skillgit.index.event_pages import Point
 from skillgit.index.log_filter import Selection
 from skillgit.index.rows import RunRow
+from skillgit.lazy import loaded_on_use
 from skillgit.tui.keymap import KEYS
 
-if TYPE_CHECKING:
-    from skillgit.app.workspace.context import Context
+with loaded_on_use():
+    from skillgit.app.history.diff import text
+    from skillgit.tui import app
+    from skillgit.tui.screens import compare
 
 PAGE: Final = 200
 """Events that are read at once."""
@@ -71,3 +76,20 @@ def reading_ahead(context: Context, run: str) -> Iterator[Callable[[], StartPict
     """Begin to read the first picture, in another process if one can be forked, and yield what waits for it."""
     with made_ahead([partial(read_start, context, run)], 1) as (wait,):
         yield wait
+
+
+def browse_history(context: Context, run: str, ends: tuple[str, str] | None, *, unicode: bool, mouse: bool) -> None:
+    """Show the screens until the user leaves them: the history of ``run``, or the versions ``ends`` side by side."""
+    if ends is not None:
+        a, b = ends
+        diff = text.diff(context, a, b or f"{a.rpartition('/')[0]}/head".removeprefix("/"))
+        sides = [str(row.address) if row is not None else name for row, name in ((diff.a, a), (diff.b, b))]
+        app.SkillgitApp(context, opening=partial(compare.CompareScreen, *sides), unicode=unicode).run(mouse=mouse)
+        return
+    # nothing that is loaded from here on is garbage; skillgit.tui.theme looks for some once the first screen is painted
+    gc.disable()
+    with reading_ahead(context, run) as reading:
+        screens = app.SkillgitApp
+        # an error that concerns all screens is told before there are any
+        start = reading()
+    screens(context, run, start=start, unicode=unicode).run(mouse=mouse)

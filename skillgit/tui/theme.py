@@ -9,67 +9,45 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Iterator, Mapping
-from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from rich.cells import cell_len
+from rich.segment import Segment
 from rich.style import Style as Paint
-from textual.command import DiscoveryHit, Hit, Hits, Provider
+from textual.color import Color
 from textual.filter import LineFilter
 from textual.theme import Theme
 
 from skillgit.domain.untrusted.model_text import visible_characters
-from skillgit.tui import keymap
-from skillgit.tui.keymap import Key
 from skillgit.view.surface import Style
 
-if TYPE_CHECKING:
-    from rich.segment import Segment
-    from textual.color import Color
-    from textual.dom import DOMNode
-    from textual.screen import Screen
-
-
-DARK: Final = Theme(
-    name="skillgit-dark",
-    primary="#56b4e9",
-    secondary="#c0a0d8",
-    accent="#e69f00",
-    warning="#e69f00",
-    error="#ff7d4d",
-    success="#4fc3a1",
-    foreground="#d8dee9",
-    background="#14171c",
-    surface="#1a1e25",
-    panel="#242a33",
-    dark=True,
-    variables={
-        "border": "#4a5564",
-        "border-blurred": "#3a4350",
-        "chosen": "#1d3a4f",
-        "footer-key-foreground": "#56b4e9",
-    },
-)
-LIGHT: Final = Theme(
-    name="skillgit-light",
-    primary="#0063a6",
-    secondary="#7b4b94",
-    accent="#945000",
-    warning="#945000",
-    error="#b83a00",
-    success="#00704f",
-    foreground="#20262e",
-    background="#fbfbf8",
-    surface="#f3f3ee",
-    panel="#e6e6df",
-    dark=False,
-    variables={
-        "border": "#8b929c",
-        "border-blurred": "#b4b9c0",
-        "chosen": "#d6e7f2",
-        "footer-key-foreground": "#0063a6",
-    },
+_GROUNDS: Final = {
+    "primary": ("#56b4e9", "#0063a6"),
+    "secondary": ("#c0a0d8", "#7b4b94"),
+    "accent": ("#e69f00", "#945000"),
+    "warning": ("#e69f00", "#945000"),
+    "error": ("#ff7d4d", "#b83a00"),
+    "success": ("#4fc3a1", "#00704f"),
+    "foreground": ("#d8dee9", "#20262e"),
+    "background": ("#14171c", "#fbfbf8"),
+    "surface": ("#1a1e25", "#f3f3ee"),
+    "panel": ("#242a33", "#e6e6df"),
+}
+_VARIABLES: Final = {
+    "border": ("#4a5564", "#8b929c"),
+    "border-blurred": ("#3a4350", "#b4b9c0"),
+    "chosen": ("#1d3a4f", "#d6e7f2"),
+    "footer-key-foreground": ("#56b4e9", "#0063a6"),
+}
+DARK, LIGHT = (
+    Theme(
+        name=f"skillgit-{name}",
+        dark=name == "dark",
+        variables={variable: pair[side] for variable, pair in _VARIABLES.items()},
+        **dict[str, Any]((ground, pair[side]) for ground, pair in _GROUNDS.items()),
+    )
+    for side, name in enumerate(("dark", "light"))
 )
 THEMES: Final[Mapping[str, Theme]] = {theme.name: theme for theme in (DARK, LIGHT)}
 
@@ -97,41 +75,6 @@ _PALETTES: Final = {
 def paint(style: Style, theme: str) -> Paint:
     """Return how ``style`` looks under the theme of that name; themes of others get the palette for dark ones."""
     return _PALETTES.get(theme, _PALETTES[DARK.name])[style]
-
-
-def doer(screen: Screen[Any], key: Key) -> DOMNode | None:
-    """Return who does what ``key`` stands for: the focused widget or one around it, else any widget, else the app."""
-    name = f"action_{key.action}"
-    chain = screen.focused.ancestors_with_self if screen.focused is not None else []
-    for node in (*chain, screen, *screen.walk_children(), screen.app):
-        if hasattr(node, name):
-            return node
-    return None
-
-
-class KeyCommands(Provider):
-    """The keys of the screen that the palette was opened over."""
-
-    def _commands(self) -> Iterator[tuple[Key, str, DOMNode]]:
-        rebound = getattr(self.app, "rebound", {})
-        for key, keys in keymap.in_force(rebound):
-            node = doer(self.screen, key)
-            if node is not None and key.id != "app.palette":
-                yield key, f"{key.label}  ({' '.join(keys)})", node
-
-    async def discover(self) -> Hits:
-        for key, label, node in self._commands():
-            yield DiscoveryHit(label, partial(self._do, key, node), text=label, help=key.id)
-
-    async def search(self, query: str) -> Hits:
-        matcher = self.matcher(query)
-        for key, label, node in self._commands():
-            score = max(matcher.match(label), matcher.match(key.id))
-            if score > 0:
-                yield Hit(score, matcher.highlight(label), partial(self._do, key, node), text=label, help=key.id)
-
-    async def _do(self, key: Key, node: DOMNode) -> None:
-        await self.app.run_action(key.action, node)
 
 
 class LastFilter(LineFilter):

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Final
 
 from skillgit.app.deliver.requests import ExportKind, ExportRequest, InstallRequest, RunTable, UninstallRequest
@@ -13,6 +14,8 @@ from skillgit.app.workspace.request import Arg, MisuseError, OfSkill, given, opt
 from skillgit.errors import ExitCode
 from skillgit.lazy import loaded_on_use
 from skillgit.verbs.verb import DOCUMENT, LIST, Answer, Effect, Form, TerminalSession, Verb, VerbSession
+from skillgit.view.gate import following
+from skillgit.view.numbers import plural, short
 from skillgit.view.text import one_line
 
 with loaded_on_use():
@@ -24,6 +27,7 @@ with loaded_on_use():
 
 if TYPE_CHECKING:
     from skillgit.app.skill_format.folder_contents import FileChange
+    from skillgit.index.rows import LogRow
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +42,15 @@ class CheckoutRequest(OfSkill):
 
 def _checkout(session: VerbSession, request: CheckoutRequest) -> Answer:
     result = folder.checkout(session.context, request.revision, request.paths)
-    return Answer("checkout/1", result, [deliveries.checked_out(result, whole=not request.paths)])
+    version, files = _version(result.row, result.commit), f"{plural(len(result.files), 'file')} written"
+    state = f"is on branch {result.branch}" if result.branch else f"holds {version}"
+    back = f"; back: git switch {quote(result.back)}" if result.back else ""
+    whole = f"work tree {state}, {files}{back}"
+    return Answer("checkout/1", result, [f"{files} from {version}; see: git diff" if request.paths else whole])
+
+
+def _version(row: LogRow | None, commit: str) -> str:
+    return f"{row.label} of {row.run}" if row is not None else short(commit)
 
 
 CHECKOUT = Verb("checkout", CheckoutRequest, _checkout, Effect.FILES, warning="It changes files in the work tree.")
@@ -125,19 +137,31 @@ def _export(session: VerbSession, request: ExportRequest) -> Answer:
         case ExportKind.PLUGIN:
             return _plugin(session, request, revisions, path)
         case ExportKind.WELL_KNOWN:
-            published = folder.export_well_known(session.context, revision, path)
-            return Answer("export-well-known/1", published, deliveries.published(published))
+            skills_index = folder.export_well_known(session.context, revision, path)
+            names, files = ", ".join(skills_index.skills), plural(skills_index.files, "file")
+            return Answer(
+                "export-well-known/1", skills_index, [f"{one_line(skills_index.folder)} holds {names}, {files}"]
+            )
         case ExportKind.SKILLOPT:
             layout = skillopt.export_layout(session.context, revision, path)
             notes = () if session.form is Form.JSON else [(remark, "") for remark in layout.remarks]
-            return Answer("export-layout/1", layout, deliveries.layout_written(layout, session.screen), notes=notes)
+            counts = (plural(layout.steps, "step"), plural(layout.files, "file"))
+            return Answer("export-layout/1", layout, _written(session, layout.run, layout.place, *counts), notes=notes)
         case ExportKind.CSV:
             data = tables.run_data(session.context, revision)
-            written = tables.export_tables(session.context, data, path, request.table)
-            return Answer("export-csv/1", written, deliveries.tables_written(written, session.screen))
+            table_counts = tables.export_tables(session.context, data, path, request.table)
+            rows = (plural(count, name.removesuffix("s")) for name, count in table_counts.rows.items())
+            return Answer("export-csv/1", table_counts, _written(session, data.run, table_counts.place, *rows))
         case ExportKind.MLFLOW:
             store = mlflow.export_mlflow(session.context, revision, path)
-            return Answer("export-mlflow/1", store, deliveries.store_written(store, session.screen))
+            parts = (f"experiment {store.experiment}", f"run {store.run_id}", plural(store.metrics, "metric"))
+            command = f"MLFLOW_ALLOW_FILE_STORE=true mlflow ui --backend-store-uri {store.place}"
+            lines = [*_written(session, store.run, store.place, *parts), following((command,), session.screen)]
+            return Answer("export-mlflow/1", store, lines)
+
+
+def _written(session: VerbSession, run: str, path: str, *parts: str) -> list[str]:
+    return [session.screen.dotted((f"wrote {run} to {path}", *parts))]
 
 
 def _skill(session: VerbSession, request: ExportRequest, path: str) -> Answer:
@@ -150,7 +174,9 @@ def _skill(session: VerbSession, request: ExportRequest, path: str) -> Answer:
         raise
     name = f"agents look for this skill in a folder called {result.skill}"
     notes = [(name, "")] if result.misnamed and session.form is not Form.JSON else ()
-    return Answer("export/1", result, deliveries.exported(result), notes=notes)
+    files = " already" if result.held else f", {plural(len(result.files), 'file')}"
+    line = f"{one_line(result.place)} holds {_version(result.row, result.commit)}{files}"
+    return Answer("export/1", result, [line], notes=notes)
 
 
 def _plugin(session: VerbSession, request: ExportRequest, revisions: Sequence[str], path: str) -> Answer:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import cast
 
 from skillgit.app.history.requests import ItemsRequest
@@ -13,10 +14,10 @@ from skillgit.verbs.verb import LIST, Answer, Effect, Form, TerminalSession, Ver
 from skillgit.view import item as story_view
 from skillgit.view import score_tables as tables
 from skillgit.view.json_values import named_values
+from skillgit.view.surface import Screen
 
 with loaded_on_use():
     from skillgit.app.history import bisect, item, items, matrix
-    from skillgit.app.workspace import revision_range
 
 _NEWEST = 60  # attempts at one item that a person is shown without asking for all
 _CHOOSING = ("flaky", "never_solved", "solved", "task_type", "rejected", "order")
@@ -58,9 +59,8 @@ def _items(session: VerbSession, request: ItemsRequest) -> Answer:
 
 
 def _one(session: VerbSession, request: ItemsRequest, name: str) -> Answer:
-    ends = revision_range.split_range(request.run) if request.run is not None else None
-    if request.measure or ends is not None:
-        return _searched(session, request, name, ends)
+    if request.measure or (request.run is not None and ".." in request.run):
+        return _searched(session, request)
     if request.trajectory is not None:
         result = item.item_trajectory(session.context, name, request.trajectory)
         if session.tabular:
@@ -74,40 +74,22 @@ def _one(session: VerbSession, request: ItemsRequest, name: str) -> Answer:
     return Answer(table=story_view.ATTEMPTS, rows=rows, result=head, lines=lines, pager=True)
 
 
-def _searched(session: VerbSession, request: ItemsRequest, name: str, ends: tuple[str, str] | None) -> Answer:
+def _searched(session: VerbSession, request: ItemsRequest) -> Answer:
     """Return which version fixed or broke the item."""
     refuse_together(request, "trajectory", "measure")
     if session.form not in {Form.TEXT, Form.JSON}:
         raise MisuseError(f"--{session.form.value} cannot be combined with REV..REV or --measure")
-    if ends is not None:
-        run, slash, _ = (ends[0] or ends[1]).rpartition("/")
-        ends = ends[0] or f"{run}{slash}v0", ends[1] or f"{run}{slash}head"  # as in log
-    search = bisect.BisectRequest(
-        item=name,
-        run=request.run if ends is None else None,
-        ends=ends,
-        measure=request.measure,
-        config=request.config,
-        overrides=request.overrides,
-        caps=request.caps,
-        dry_run=request.dry_run,
-    )
+
+    def lines(result: bisect.Bisected, screen: Screen) -> Iterator[str]:
+        return story_view.bisect_lines(result, screen, session.now)
 
     def exit_code(result: bisect.Bisected) -> ExitCode:
         return ExitCode.OK if result.flip is not None else ExitCode.NO
 
     if request.measure and isinstance(session, TerminalSession):
-        return measured(
-            session,
-            bisect.bisect,
-            search,
-            "bisect/1",
-            lambda result, screen: story_view.bisect_lines(result, screen, session.now),
-            ends_with=exit_code,
-        )
-    result = cast("bisect.Bisected", bisect.bisect(session.context, search))  # without --measure nothing is planned
-    lines = story_view.bisect_lines(result, session.screen, session.now)
-    return Answer("bisect/1", result, lines, exit_code=exit_code(result))
+        return measured(session, bisect.bisect, request, "bisect/1", lines, ends_with=exit_code)
+    result = cast("bisect.Bisected", bisect.bisect(session.context, request))  # without --measure nothing is planned
+    return Answer("bisect/1", result, lines(result, session.screen), exit_code=exit_code(result))
 
 
 ITEMS = Verb(

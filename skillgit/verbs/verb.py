@@ -221,7 +221,7 @@ class TerminalSession(VerbSession):
         """Say what takes long while the block runs; it hears in a few words what is being done."""
 
     @abstractmethod
-    def surface(self, name: Literal["mcp", "web"]) -> ModuleType:
+    def surface(self, name: Literal["mcp", "tui", "web"]) -> ModuleType:
         """Return the module that serves another surface, which verbs do not know."""
 
     @abstractmethod

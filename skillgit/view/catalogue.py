@@ -26,7 +26,7 @@ SECTIONS: dict[str, tuple[CommandEntry, ...]] = {
         CommandEntry("use", "runs", "Make RUN the default run"),
     ),
     "Look": (
-        CommandEntry("tui", "commands.tui", "Browse runs and their history on the screen"),
+        CommandEntry("tui", "tui", "Browse runs and their history on the screen"),
         CommandEntry("serve", "serve", "Show the repository in a browser, and train from there"),
         CommandEntry("mcp", "serve", "Answer agents about the history, by the Model Context Protocol"),
         CommandEntry("runs", "runs", "List the runs, newest first"),

@@ -5,13 +5,13 @@ Lines and signs differ by more than their colour. ``report/templates/curve.html`
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import count, groupby, pairwise
 from math import ceil, floor
 from typing import Final, NamedTuple
 
-from skillgit.app.history.curves import Axis, CurvePoint, RunCurve, is_mark
+from skillgit.app.history.curves import Axis, RunCurve, is_mark
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.statistics import wilson_interval
 from skillgit.index.rows import LogRow
@@ -66,7 +66,7 @@ class RunLine:
     Attributes:
         path: The stair of the current version's score.
         band: What the intervals of the scores cover; empty without any.
-        label: The run's name, as far as there is room.
+        label: The run's name, as far as there is room; empty where it is the only run.
         label_y: Where its label is: labels of lines that end at one height are below each other.
     """
 
@@ -75,8 +75,8 @@ class RunLine:
     band: str
     marks: tuple[Mark, ...]
     end: tuple[float, float]
-    label: str = ""
-    label_y: float = 0.0
+    label: str
+    label_y: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +90,16 @@ class Curve:
     left_out: int = 0  # how many older decisions are not drawn
 
 
+class _Track(NamedTuple):
+    """A run before it is drawn: places, scores and intervals of its versions, and its decisions."""
+
+    run: str
+    stair: Sequence[tuple[float, float, tuple[float, float] | None]]
+    marks: Sequence[tuple[LogRow, float, str, str]]  # an event, its place, its sign and its name
+    end: float
+    label: str = ""
+
+
 def course(
     run: str, rows: Sequence[LogRow], counts: Mapping[int, int], most: Sequence[int] = (POINTS, POINTS)
 ) -> dict[str, Curve]:
@@ -98,49 +108,39 @@ def course(
     ``counts`` are the items behind the score of each version, for Wilson intervals. ``most`` decisions are drawn.
     """
     decisions = [row for row in rows if is_mark(row)]
-    pairs = zip(_SIZES.items(), most, strict=True)
-    return {
-        name: _course(run, decisions[-limit:], counts, size, left_out=max(0, len(decisions) - limit))
-        for (name, size), limit in pairs
-        if decisions
-    }
-
-
-def _course(run: str, rows: Sequence[LogRow], counts: Mapping[int, int], size: Size, *, left_out: int) -> Curve:
-    positions = {
-        row.commit: step + _SPREAD * number / len(group)
-        for step, same in groupby(rows, key=lambda row: row.step)
-        for group in [list(same)]
-        for number, row in enumerate(group)
-    }
-    stair = [
-        (positions[row.commit], row.score or 0.0, wilson_interval(row.score or 0.0, items) if items else None)
-        for row in rows
-        if row.version is not None
-        for items in [counts.get(row.version) if row.score is not None else None]
-    ]
-    first, last = rows[0].step, max(rows[-1].step, rows[0].step + 1)
-    scores = [row.known.value for row in rows if row.known is not None]
-    plot = _Plot(size, [*scores, *_ends(stair)], first, last + _SPREAD)
-    marks = tuple(plot.mark(row, positions[row.commit], _shape(Entry.of_row(row)), row.label) for row in rows)
-    every = max(1, round(stride(last - first, size.width // 64)))
-    steps = range(ceil(first / every) * every, last + 1, every)
-    epochs = (
-        (epoch, [row.step for row in group])
-        for epoch, group in groupby((row for row in rows if row.epoch), key=lambda row: row.epoch)
-    )
-    return Curve(
-        size=size,
-        unit="step",
-        lines=(plot.line(run, stair, last + _SPREAD, marks),),
-        scores=plot.scores(),
-        ticks=tuple((plot.x(step), str(step)) for step in steps),
-        epochs=tuple(
-            (plot.x(max(first, min(steps) - 1 + _SPREAD)), plot.x(max(steps) + _SPREAD), epoch)
-            for epoch, steps in epochs
-        ),
-        left_out=left_out,
-    )
+    drawings = {}
+    for (name, size), limit in zip(_SIZES.items(), most, strict=True):
+        window = decisions[-limit:]
+        if not window:
+            continue
+        x_of: dict[str, float] = {}  # several events of one step are spread over a part of its width
+        for step, same in groupby(window, key=lambda row: row.step):
+            group = list(same)
+            x_of |= {row.commit: step + _SPREAD * number / len(group) for number, row in enumerate(group)}
+        versions = [(row, row.score or 0.0, counts.get(row.version)) for row in window if row.version is not None]
+        stair = [
+            (x_of[row.commit], score, wilson_interval(score, items) if items and row.score is not None else None)
+            for row, score, items in versions
+        ]
+        first, last = window[0].step, max(window[-1].step, window[0].step + 1)
+        marks = [(row, x_of[row.commit], _shape(Entry.of_row(row)), row.label) for row in window]
+        every = max(1, round(stride(last - first, size.width // 64)))
+        by_epoch: dict[int, list[int]] = {}
+        for row in window:
+            if row.epoch:
+                by_epoch.setdefault(row.epoch, []).append(row.step)
+        drawings[name] = _drawn(
+            size,
+            [_Track(run, stair, marks, last + _SPREAD)],
+            (first, last + _SPREAD),
+            "step",
+            [(step, str(step)) for step in range(ceil(first / every) * every, last + 1, every)],
+            epochs=[
+                (max(first, min(steps) - 1 + _SPREAD), max(steps) + _SPREAD, epoch) for epoch, steps in by_epoch.items()
+            ],
+            left_out=len(decisions) - len(window),
+        )
+    return drawings
 
 
 def _shape(entry: Entry) -> str:
@@ -157,139 +157,118 @@ def _shape(entry: Entry) -> str:
 
 def overlaid(curves: Sequence[RunCurve]) -> dict[str, Curve]:
     """Return the drawings of at most :data:`RUNS` curves over each other; none without a score."""
-    drawn_curves = [curve for curve in curves[:RUNS] if curve.points]
-    return {name: _overlaid(drawn_curves, size) for name, size in _OVERLAY_SIZES.items() if drawn_curves}
-
-
-def _overlaid(curves: Sequence[RunCurve], size: Size) -> Curve:
+    curves = [curve for curve in curves[:RUNS] if curve.points]
+    if not curves:
+        return {}
+    by, end = curves[0].by, max(curve.end for curve in curves) or 1.0
     has_bands = len(curves) <= 2  # noqa: PLR2004 - several bands over each other hide the lines
-    stairs = [
-        [(point.x, point.score, point.interval if has_bands else None) for point in curve.points] for curve in curves
-    ]
-    marks = [[point for point in curve.points if point.is_mark and point.row.known] for curve in curves]
-    scores = [point.row.known.value for points in marks for point in points if point.row.known]
-    end = max(curve.end for curve in curves) or 1.0
-    plot = _Plot(
-        size, [*scores, *(score for stair in stairs for score in (*_ends(stair), *(at[1] for at in stair)))], 0, end
-    )
-    heights = _apart([plot.y(stair[-1][1]) for stair in stairs], size)
-
-    def line(curve: RunCurve, stair: Sequence[_Step], points: Sequence[CurvePoint], height: float) -> RunLine:
-        own_marks = (
-            plot.mark(
-                point.row, point.x, "solid" if point.row.version is not None else "refused", str(point.row.address)
+    drawings = {}
+    for name, size in _OVERLAY_SIZES.items():
+        tracks = [
+            _Track(
+                curve.run.name,
+                [(point.x, point.score, point.interval if has_bands else None) for point in curve.points],
+                [
+                    (point.row, point.x, "refused" if point.row.version is None else "solid", str(point.row.address))
+                    for point in curve.points
+                    if point.is_mark
+                ],
+                curve.end,
+                fit(curve.run.name, max(8, size.right // 8)),
             )
-            for point in points
-        )
-        label = fit(curve.run.name, max(8, size.right // 8))
-        return replace(plot.line(curve.run.name, stair, curve.end, [*own_marks]), label=label, label_y=height)
-
-    by = curves[0].by
-    every = stride(end, size.width // 100 + 2)
-    amounts = [every * number for number in range(floor(end / every + 1e-9) + 1)]
-    return Curve(
-        size=size,
-        unit=UNITS[by],
-        lines=tuple(map(line, curves, stairs, marks, heights)),
-        scores=plot.scores(),
-        ticks=tuple(
-            (plot.x(at), numbers.money(at) if by is Axis.DOLLAR else numbers.count(round(at))) for at in amounts
-        ),
-    )
+            for curve in curves
+        ]
+        every = stride(end, size.width // 100 + 2)
+        amounts = [every * number for number in range(floor(end / every + 1e-9) + 1)]
+        words = [numbers.money(at) if by is Axis.DOLLAR else numbers.count(round(at)) for at in amounts]
+        drawings[name] = _drawn(size, tracks, (0, end), UNITS[by], [*zip(amounts, words, strict=True)])
+    return drawings
 
 
-def _apart(heights: Sequence[float], size: Size) -> list[float]:
-    """Return where labels go that belong to ``heights``: as near as they can be without touching each other."""
-    order = sorted(range(len(heights)), key=lambda index: heights[index])
-    result = [0.0] * len(heights)
-    before = float("-inf")
-    for number, index in enumerate(order):
-        room_below = (len(order) - 1 - number) * _LABEL_HEIGHT
-        before = max(before + _LABEL_HEIGHT, min(heights[index], size.height - size.bottom - room_below))
-        result[index] = round(before, 1)
-    return result
+def _drawn(
+    size: Size,
+    tracks: Sequence[_Track],
+    ends: tuple[float, float],
+    unit: str,
+    ticks: Sequence[tuple[float, str]],
+    *,
+    epochs: Sequence[tuple[float, float, int]] = (),
+    left_out: int = 0,
+) -> Curve:
+    """Return the drawing of ``tracks``, with amounts between ``ends`` from left to right."""
+    stairs = [step for track in tracks for step in track.stair]
+    values = [row.known.value for track in tracks for row, *_ in track.marks if row.known is not None]
+    values += [value for _, score, interval in stairs for value in (score, *(interval or ()))]
+    tick = max(0.01, stride(max(values) - min(values), 5))
+    low = floor(min(values) / tick + 1e-9)
+    high = max(low + 1, ceil(max(values) / tick - 1e-9))
 
-
-_Step = tuple[float, float, tuple[float, float] | None]
-"""A place, the score from there on, and its interval, if it has one."""
-
-
-def _ends(stair: Sequence[_Step]) -> Iterator[float]:
-    return (end for _, _, interval in stair for end in interval or ())
-
-
-class _Plot:
-    """Where amounts from ``first`` to ``last`` are from left to right, and scores from the bottom to the top."""
-
-    def __init__(self, size: Size, scores: Sequence[float], first: float, last: float) -> None:
-        self._size, self._first, self._last = size, first, last
-        low, high = min(scores), max(scores)
-        self._tick = max(0.01, stride(high - low, 5))
-        self._low = floor(low / self._tick + 1e-9)
-        self._high = max(self._low + 1, ceil(high / self._tick - 1e-9))
-
-    def x(self, amount: float) -> float:
-        size = self._size
-        share = (amount - self._first) / (self._last - self._first)
+    def x(amount: float) -> float:
+        share = (amount - ends[0]) / (ends[1] - ends[0])
         return round(size.left + share * (size.width - size.left - size.right), 1)
 
-    def y(self, score: float) -> float:
-        size = self._size
-        share = (self._high - score / self._tick) / (self._high - self._low)
-        return round(size.top + share * (size.height - size.top - size.bottom), 1)
+    def y(score: float) -> float:
+        return round(size.top + (high - score / tick) / (high - low) * (size.height - size.top - size.bottom), 1)
 
-    def scores(self) -> tuple[tuple[float, str], ...]:
-        values = [number * self._tick for number in range(self._low, self._high + 1)]
-        return tuple((self.y(value), f"{value:.2f}") for value in values)
-
-    def line(self, run: str, stair: Sequence[_Step], end: float, marks: Sequence[Mark]) -> RunLine:
-        last = self.x(end)
-        positions = [*(self.x(position) for position, _, _ in stair), last]
-        path = "".join(
-            f"{'L' if number else 'M'}{begin} {self.y(score)}H{stop}"
-            for number, ((begin, stop), (_, score, _)) in enumerate(zip(pairwise(positions), stair, strict=True))
-        )
-        above, below = "", ""
-        for (begin, stop), (_, _, interval) in zip(pairwise(positions), stair, strict=True):
+    def line(track: _Track, label_y: float) -> RunLine:
+        steps = [*zip(pairwise([*(x(at) for at, _, _ in track.stair), x(track.end)]), track.stair, strict=True)]
+        path = "".join(f"L{begin} {y(score)}H{stop}" for (begin, stop), (_, score, _) in steps)
+        above = below = ""
+        for (begin, stop), (_, _, interval) in steps:
             if interval is None:
-                above = below = ""
+                above = ""
                 break
-            low, high = map(self.y, interval)
-            above += f"{'L' if above else 'M'}{begin} {high}H{stop}"
-            below = f"L{stop} {low}H{begin}{below}"
-        last_score = stair[-1][1] if stair else 0.0
+            above += f"L{begin} {y(interval[1])}H{stop}"
+            below = f"L{stop} {y(interval[0])}H{begin}{below}"
         return RunLine(
-            run=run,
-            path=path,
-            band=f"{above}{below}Z" if above else "",
-            marks=tuple(marks),
-            end=(last, self.y(last_score)),
+            run=track.run,
+            path=f"M{path[1:]}" if path else "",
+            band=f"M{above[1:]}{below}Z" if above else "",
+            marks=tuple(mark(*parts) for parts in track.marks),
+            end=(x(track.end), y(track.stair[-1][1] if track.stair else 0.0)),
+            label=track.label,
+            label_y=label_y,
         )
 
-    def mark(self, row: LogRow, position: float, shape: str, label: str) -> Mark:
-        size, x, y = self._size, self.x(position), self.y(row.known.value if row.known else 0.0)
+    def mark(row: LogRow, position: float, shape: str, name: str) -> Mark:
+        place_x, place_y = x(position), y(row.known.value if row.known else 0.0)
         score = numbers.score(row.score) if row.bound is None else f"at most {numbers.score(row.bound)}"
         gain = f" ({numbers.delta(row.delta)})" if row.delta is not None else ""
         words = (
-            f"{label}: {event_marks.decision(Entry.of_row(row))}",
+            f"{name}: {event_marks.decision(Entry.of_row(row))}",
             f"{score}{gain} at step {row.step}",
             fit(one_line(row.title), size.letters),
         )
         width = max(map(len, words)) * _LETTER + 20
-        top = y - _TIP_HEIGHT - 14
+        tip_x = max(2.0, min(place_x - width / 2, size.width - width - 2))
+        tip_y = place_y - _TIP_HEIGHT - 14 if place_y > _TIP_HEIGHT + 14 else place_y + 14
         return Mark(
             label=row.label,
-            x=x,
-            y=y,
+            x=place_x,
+            y=place_y,
             shape=shape,
-            foot=y if row.delta is None else self.y((row.score or 0.0) - row.delta),
+            foot=place_y if row.delta is None else y((row.score or 0.0) - row.delta),
             words=words,
-            tip=(
-                round(max(2.0, min(x - width / 2, size.width - width - 2)), 1),
-                round(top if top > 0 else y + 14, 1),
-                round(width, 1),
-            ),
+            tip=(round(tip_x, 1), round(tip_y, 1), round(width, 1)),
         )
+
+    # labels are as near to the ends of their lines as they can be without touching each other
+    heights = [y(track.stair[-1][1]) if track.stair else 0.0 for track in tracks]
+    order = sorted(range(len(heights)), key=lambda index: heights[index])
+    label_heights, before = [0.0] * len(heights), float("-inf")
+    for number, index in enumerate(order):
+        lowest = size.height - size.bottom - (len(order) - 1 - number) * _LABEL_HEIGHT
+        before = max(before + _LABEL_HEIGHT, min(heights[index], lowest))
+        label_heights[index] = round(before, 1)
+    return Curve(
+        size=size,
+        unit=unit,
+        lines=tuple(map(line, tracks, label_heights)),
+        scores=tuple((y(number * tick), f"{number * tick:.2f}".removeprefix("0")) for number in range(low, high + 1)),
+        ticks=tuple((x(at), words) for at, words in ticks),
+        epochs=tuple((x(begin), x(stop), epoch) for begin, stop, epoch in epochs),
+        left_out=left_out,
+    )
 
 
 def stride(span: float, most: int) -> float:

@@ -13,16 +13,11 @@ from skillgit.app.skill_format.folder_contents import FileChange
 from skillgit.domain.address import version_label
 from skillgit.view import diff, numbers
 from skillgit.view.gate import following
-from skillgit.view.items import name
 from skillgit.view.surface import Screen, Style
 from skillgit.view.table import Column, Table
 from skillgit.view.text import facts, inert, one_line, table, under, wrap
 
 if TYPE_CHECKING:
-    from skillgit.app.deliver.export.folder import CheckedOut, ExportedSkill, PublishedSkills
-    from skillgit.app.deliver.export.mlflow import ExportedStore
-    from skillgit.app.deliver.export.skillopt import ExportedLayout
-    from skillgit.app.deliver.export.tables import ExportedTables
     from skillgit.app.deliver.install import InstallResult, InstallState, UninstallResult
     from skillgit.app.deliver.installed import Installed
     from skillgit.app.deliver.plugin import BuiltPlugin
@@ -34,25 +29,6 @@ if TYPE_CHECKING:
 
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _SIGNS = {"added": "A", "removed": "D", "changed": "M"}
-
-
-def checked_out(result: CheckedOut, *, whole: bool) -> str:
-    version = f"{name(result.row)} of {result.row.run}" if result.row else numbers.short(result.commit)
-    files = f"{numbers.plural(len(result.files), 'file')} written"
-    if not whole:
-        return f"{files} from {version}; see: git diff"
-    state = f"is on branch {result.branch}" if result.branch else f"holds {version}"
-    back = f"; back: git switch {quote(result.back)}" if result.back else ""
-    return f"work tree {state}, {files}{back}"
-
-
-def exported(result: ExportedSkill) -> Iterator[str]:
-    version = f"{name(result.row)} of {result.row.run}" if result.row else numbers.short(result.commit)
-    path = one_line(result.place)
-    if result.held:
-        yield f"{path} holds {version} already"
-    else:
-        yield f"{path} holds {version}, {numbers.plural(len(result.files), 'file')}"
 
 
 def would_change(changes: Sequence[FileChange]) -> Iterator[str]:
@@ -92,10 +68,6 @@ def _condition(row: Installed) -> str:
     return row.state if row.time is not None else f"{row.state}, by {row.source}"
 
 
-def _place(row: Installed) -> str:
-    return f"{one_line(row.place)}{f'   newer: {row.newer}' if row.newer else ''}"
-
-
 INSTALLED: Final[Table[Installed]] = Table(
     schema="adopted/1",
     rows="places",
@@ -104,14 +76,10 @@ INSTALLED: Final[Table[Installed]] = Table(
         Column("name", head="", show=lambda row: _called(row.name) or "unknown"),
         Column("release", head="", only_if=lambda rows, _: any(row.release for row in rows)),
         Column("state", head="", show=_condition),
-        Column("place", head="", show=_place),
+        Column("place", head="", show=lambda row: f"{one_line(row.place)}{row.newer and f'   newer: {row.newer}'}"),
     ),
     empty="nothing was installed from here",
 )
-
-
-def published(result: PublishedSkills) -> Iterator[str]:
-    yield f"{one_line(result.folder)} holds {', '.join(result.skills)}, {numbers.plural(result.files, 'file')}"
 
 
 def _standing(standing: InstallState) -> str:
@@ -124,42 +92,22 @@ def _called(name: str) -> str:
     return numbers.short(name) if _COMMIT.fullmatch(name) else name
 
 
-def layout_written(result: ExportedLayout, screen: Screen) -> Iterator[str]:
-    steps, files = numbers.plural(result.steps, "step"), numbers.plural(result.files, "file")
-    yield screen.dotted((f"wrote {result.run} to {result.place}", steps, files))
-
-
-def tables_written(result: ExportedTables, screen: Screen) -> Iterator[str]:
-    rows = [numbers.plural(count, name.removesuffix("s")) for name, count in result.rows.items()]
-    yield screen.dotted((f"wrote {result.run} to {result.place}", *rows))
-
-
-def store_written(result: ExportedStore, screen: Screen) -> Iterator[str]:
-    parts = (f"experiment {result.experiment}", f"run {result.run_id}", numbers.plural(result.metrics, "metric"))
-    yield screen.dotted((f"wrote {result.run} to {result.place}", *parts))
-    yield following((f"MLFLOW_ALLOW_FILE_STORE=true mlflow ui --backend-store-uri {result.place}",), screen)
-
-
 def lines(result: Imported, screen: Screen) -> Iterator[str]:
-    parts = [
-        _done(result),
-        numbers.plural(result.versions, "version"),
-        f"{result.rejected} rejected",
-        f"{result.skipped} skipped",
-    ]
-    yield screen.dotted(parts)
+    more = "" if result.written == result.events else f", of which {result.written} are new"
+    verb = "would import" if result.dry_run else "imported"
+    events = f"{verb} {numbers.plural(result.events, 'event')} as {result.run}{more}"
+    yield screen.dotted(
+        (
+            f"already imported as {result.run}" if result.already else events,
+            numbers.plural(result.versions, "version"),
+            f"{result.rejected} rejected",
+            f"{result.skipped} skipped",
+        )
+    )
     gain = numbers.delta(result.best_score - result.first_score)
     yield f"{version_label(result.best)} scores {numbers.score(result.best_score)}, {gain} over the seed"
     if not result.dry_run:
         yield following((f"skillgit log {result.run}", f"skillgit diff {result.run}/v0 {result.run}/best"), screen)
-
-
-def _done(result: Imported) -> str:
-    if result.already:
-        return f"already imported as {result.run}"
-    more = "" if result.written == result.events else f", of which {result.written} are new"
-    verb = "would import" if result.dry_run else "imported"
-    return f"{verb} {numbers.plural(result.events, 'event')} as {result.run}{more}"
 
 
 _JOINED = {

@@ -55,7 +55,7 @@ class Names:
 
 
 class Gatekeeper:
-    """Decides on requests to one server; ``owner`` is the token of whoever started it, which nothing remembers."""
+    """Decides on requests to one server; ``owner`` is the token of the person who started it, and stored nowhere."""
 
     def __init__(self, context: Context, names: Names) -> None:
         self._context = context
@@ -93,7 +93,7 @@ class Gatekeeper:
 
     def valid(self, access: Access) -> bool:
         """Return whether ``access`` still holds: its token was not revoked, and the server is not about to end."""
-        # not by name: whoever is invited again after a leak has another token
+        # not by name: a person who is invited again after a leak has another token
         secrets = map(self._secret, (*self._owners, *self._invited()))
         return not self.is_ending and access.csrf in secrets
 
@@ -157,4 +157,4 @@ class Gatekeeper:
     def check_form(self, access: Access, fields: Mapping[str, object]) -> None:
         secret = fields.get("csrf")
         if not isinstance(secret, str) or not hmac.compare_digest(secret.encode(), access.csrf.encode()):
-            raise RefusedError("this form is not of this visit", status=403, hint="reload the page and send it again")
+            raise RefusedError("this form has expired", status=403, hint="reload the page and send it again")

@@ -42,7 +42,7 @@ _BEAT: Final = b": still here\n\n"
 class Broadcast:
     """One watcher of something live, however many look; ``look`` returns all parts by name, while there are viewers.
 
-    Everything is rendered once for all viewers, so that a part may not depend on who looks. Whoever comes gets all
+    Everything is rendered once for all viewers, so that a part may not depend on who looks. A new viewer gets all
     parts at once, then only what changed.
     """
 
@@ -205,7 +205,7 @@ class Guard:
         except asyncio.CancelledError:
             if not self._gatekeeper.is_ending:
                 raise
-            # a stream that the end of the server cuts off is no error
+            # it is not an error that the end of the server cuts off a stream
             await send({"type": "http.response.body"})
 
 

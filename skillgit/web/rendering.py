@@ -89,7 +89,7 @@ class Page:
         command: Sequence[str] = (),
         *,
         status: int = 200,
-        **values: Any,  # noqa: ANN401 - whatever the template shows
+        **values: Any,  # noqa: ANN401 - all that the template shows
     ) -> None:
         self.template, self.title, self.command, self.status, self.values = template, title, command, status, values
 

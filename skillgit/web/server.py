@@ -164,7 +164,7 @@ class EndingServer(uvicorn.Server):
 
 def serve(session: TerminalSession, request: ServeRequest) -> None:
     """Serve until Ctrl-C; the link is printed when links work."""
-    # an error that concerns all pages is told before there are any
+    # an error that concerns all pages ends the command before there are any
     runs(session.context)
     site = listen(request)
     gatekeeper = Gatekeeper(session.context, site.names)

@@ -6,10 +6,11 @@ import cli_sample as sample
 import pytest
 from sample_run import RUN, write_run
 
-from skillgit.app.history.bisect import Bisected, BisectRequest, Flip
+from skillgit.app.history.bisect import Bisected, Flip
 from skillgit.app.history.item import Attempt
+from skillgit.app.history.requests import ItemsRequest
 from skillgit.app.recorded.outcomes import ItemOutcome
-from skillgit.domain.cost import Caps, Cost
+from skillgit.domain.cost import Cost
 from skillgit.errors import ExitCode
 from skillgit.view.item import bisect_lines
 from skillgit.view.surface import Screen
@@ -126,11 +127,14 @@ def test_the_request_is_handed_on(skillgit, fake):
     )
     assert skillgit("items", "--item", "q1", "v1..v3", *options).code == 0
     request, _ = calls[0]
-    assert request == BisectRequest(
+    assert request == ItemsRequest(
         item="q1",
-        ends=("v1", "v3"),
+        run="v1..v3",
         measure=True,
         config="demo",
         overrides=("train.seed=1",),
-        caps=Caps(max_calls=3, max_tokens=4, max_usd=0.5),
+        max_calls=3,
+        max_tokens=4,
+        max_usd=0.5,
+        quiet=True,
     )

@@ -100,7 +100,7 @@ WRITES = {
     "index": r"\.git/skillgit/(index\.db.*|live.*|terminal.*)",
     "refs": r"\.git/(refs/.*|logs/.*|packed-refs|objects/.*|HEAD|ORIG_HEAD|FETCH_HEAD|index"
     r"|skillgit/(own/.*|run-[\w-]+\.\w+|lock|.*\.lock))",
-    "ledger": r"\.git/skillgit/(ledger\.db.*|run-[\w-]+\.progress|proposals/.*|shortcuts/.*)",
+    "ledger": r"\.git/skillgit/(ledger\.db.*|run-[\w-]+\.progress|proposals/.*|shortcuts/.*|fresh/.*)",
     "git's configuration": r"\.git/config",
     "work tree": r"(?!\.git/).*",
     "the page that you name": r"named\.html",

@@ -90,7 +90,7 @@ def test_a_folder_with_something_else_is_left_alone(demo, data, tmp_path):
     (tmp_path / "note.txt").write_text("mine")
     with pytest.raises(ConflictError, match="holds something else"):
         export_tables(user(demo), data, str(tmp_path))
-    with pytest.raises(ConflictError, match="is no MLflow store"):
+    with pytest.raises(ConflictError, match="is not an MLflow store"):
         export_mlflow(user(demo), RUN, str(tmp_path))
     assert [path.name for path in tmp_path.iterdir()] == ["note.txt"]
 

@@ -314,3 +314,8 @@ def test_every_quote_is_bounded_and_shows_what_is_hidden(text):
     assert len(fact.pattern) <= answers.QUOTE + 40
     assert visible(fact.pattern) == fact.pattern
     assert len(fact.items) == answers.NAMES
+
+
+def test_runs_say_how_many_there_are_also_where_a_name_narrows_them(trained):
+    answer = asked(user(trained), "runs", name="nothing")
+    assert (answer["runs"], answer["total"]) == ([], 1)

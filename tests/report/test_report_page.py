@@ -193,7 +193,7 @@ def test_slow_updates_skipped_steps_and_reasons_are_told(repo) -> None:
     assert "Rules about units help." in text(section(whole, "slow"))
     refused = text(section(whole, "rejected"))
     assert "stop reading the question twice lower than .6000 by .1000" in refused
-    assert "write commas a tie with .8000, and a tie is no gain" in refused
+    assert "write commas a tie with .8000, and a tie is not a gain" in refused
     assert "step 3: no usable patch" in refused
 
 

@@ -19,8 +19,9 @@ from skillgit.domain.outcomes import Failing
 from skillgit.tui import theme
 from skillgit.tui.screens.compare import CompareScreen
 from skillgit.tui.screens.dialogs import AskScreen
+from skillgit.tui.screens.event import EventScreen
 from skillgit.tui.screens.item import ItemScreen
-from skillgit.tui.screens.live import EventScreen, LiveScreen
+from skillgit.tui.screens.live import LiveScreen
 from skillgit.view.surface import ASCII, UNICODE, Glyphs, Style
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from sample_run import RUN
 
 from skillgit.tui.screens.dialogs import AskScreen, ChoiceScreen, CommandLogScreen, NameScreen
 from skillgit.tui.screens.history import HistoryScreen
-from skillgit.tui.widgets.paragraphs import Paragraphs
+from skillgit.tui.widgets.painted_lines import Paragraphs
 from skillgit.view import commands
 from skillgit.view.commands import Ran
 
@@ -36,8 +36,8 @@ async def to_version(app, pilot, press, version: int) -> None:
 
 def test_what_writes_anything_shows_its_command_and_asks(visit, press):
     commands = [
-        (["E", "enter"], f"skillgit export {RUN}/v1 --to {RUN}-v1.skill"),
-        (["E", *"out", "enter"], f"skillgit export {RUN}/v1 --to out"),
+        (["E", "enter"], f"skillgit export {RUN}/v1 {RUN}-v1.skill"),
+        (["E", *"out", "enter"], f"skillgit export {RUN}/v1 out"),
         (["A", "4"], f"skillgit install {RUN}/v1 --to codex --scope project"),
         (["A", "j", "enter"], f"skillgit install {RUN}/v1 --to claude --scope project"),
         (["C", *"too long", "enter"], f"skillgit note {RUN}/v1 'too long'"),

@@ -25,8 +25,8 @@ from wire.training import ENVIRONMENT, over
 
 from skillgit.app.history.live import Standing, live
 from skillgit.app.workspace.command_journal import commands
+from skillgit.tui.screens import live as live_text
 from skillgit.tui.screens.history import HistoryScreen
-from skillgit.tui.widgets import live as live_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

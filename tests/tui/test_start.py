@@ -92,6 +92,15 @@ def test_a_run_is_named_in_full_or_by_a_beginning_of_its_own(wanted, found):
     assert named([Row("one"), Row("one-a"), Row("two-b")], wanted) == found
 
 
+@pytest.mark.parametrize(("ends", "sides"), [(("v1", "v3"), ("v1", "v3")), (("v1", ""), ("v1", "v3"))])
+def test_a_range_begins_with_the_comparison_of_its_ends(sample, context_of, monkeypatch, ends, sides):
+    apps = []
+    monkeypatch.setattr(SkillgitApp, "run", lambda app, **_: apps.append(app))
+    start.browse_history(context_of(sample.workdir), "", ends, unicode=True, mouse=True)
+    screen = apps[0]._opening()
+    assert (screen.a, screen.b) == tuple(f"{RUN}/{side}" for side in sides)
+
+
 def test_screens_are_loaded_without_libgit2():
     modules = "skillgit.tui.start, skillgit.tui.app, skillgit.tui.screens.history"
     code = f"import sys, {modules}; sys.exit('pygit2' in sys.modules)"

@@ -84,7 +84,7 @@ def test_an_id_with_a_slash_is_one_name_and_an_unknown_version_is_refused(client
 def test_a_question_is_searched(client):
     page = client.get(address("run", RUN, "items", q="board GAME")).text
     assert len(ROW.findall(page)) == 1
-    assert "No item is like that" in client.get(address("run", RUN, "items", q="<script>")).text
+    assert "No item matches" in client.get(address("run", RUN, "items", q="<script>")).text
 
 
 @pytest.mark.slow

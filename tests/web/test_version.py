@@ -203,7 +203,7 @@ def test_an_action_shows_its_command_and_its_cost_and_a_form_without_its_secret_
         plan = asked(repository, *words, "--dry-run")
         assert f"What it would cost {plan['sentence']}." in page
         assert all(note in page for note in plan["notes"])
-    assert visitor.post(f"/run/{RUN}/v1/note", data={"text": "hello"}).status_code == FORBIDDEN
+    assert visitor.post(f"/run/{RUN}/v1/note", data={"message": "hello"}).status_code == FORBIDDEN
 
 
 ADDRESS = f"{RUN}/v1"
@@ -217,16 +217,16 @@ ADDRESS = f"{RUN}/v1"
         ("fork", {"name": "again"}, ("fork", ADDRESS, "again")),
         ("fork", {"name": ""}, ("fork", ADDRESS)),
         ("fork", {"name": "--help"}, None),
-        ("note", {"text": "shorter, please"}, ("note", ADDRESS, "shorter, please")),
-        ("note", {"text": "--remove 1"}, ("note", "--", ADDRESS, "--remove 1")),
-        ("note", {"text": "-"}, None),
-        ("note", {"text": "  "}, None),
+        ("note", {"message": "shorter, please"}, ("note", ADDRESS, "--message", "shorter, please")),
+        ("note", {"message": "--remove 1"}, ("note", ADDRESS, "--message", "--remove 1")),
+        ("note", {"message": "x" * 4_001}, None),
+        ("note", {"message": "  "}, None),
         (
             "install",
-            {"agent": "claude", "scope": "project"},
+            {"to": "claude", "scope": "project"},
             ("install", ADDRESS, "--to", "claude", "--scope", "project"),
         ),
-        ("install", {"agent": "../elsewhere", "scope": "user"}, None),
+        ("install", {"to": "../elsewhere", "scope": "user"}, None),
         ("retry", {}, None),
     ],
 )

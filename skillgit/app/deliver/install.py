@@ -103,10 +103,10 @@ class InstallResult:
 
 
 def install(context: Context, request: InstallRequest, agrees: Agreed) -> InstallResult:
-    """Put a skill where an agent looks for it; a DiffersError if nobody ``agrees`` to replace manual changes."""
+    """Put a skill where an agent looks for it; a DiffersError unless ``agrees`` lets it replace manual changes."""
     with open_workspace(context) as workspace:
         source = skill_named(workspace, request.revision)
-        name, wanted = source.skill.name, entries_of(source.skill)
+        name, new_entries = source.skill.name, entries_of(source.skill)
         path = refuse_way_out(skills_folder(context, workspace, request.to or "", request.scope) / name)
         with open_record(workspace.repo) as record:
             if not request.dry_run:
@@ -127,9 +127,9 @@ def install(context: Context, request: InstallRequest, agrees: Agreed) -> Instal
                 skill=name,
                 place=str(path),
                 before=before if there else None,
-                changes=changes(there, wanted) if there else (),
+                changes=changes(there, new_entries) if there else (),
             )
-            if is_ours and fingerprint(there) == fingerprint(wanted):
+            if is_ours and fingerprint(there) == fingerprint(new_entries):
                 if not request.dry_run:
                     record.amend(path, **identity)
                 return replace(result, held=True)
@@ -145,9 +145,9 @@ def install(context: Context, request: InstallRequest, agrees: Agreed) -> Instal
             def new_copy() -> str:
                 return f"{context.clock():%Y%m%dT%H%M%SZ}-{context.entropy(4).hex()}"
 
-            kept = new_copy() if there else ""
+            copy_name = new_copy() if there else ""
             if there:
-                target = record.kept(kept)
+                target = record.kept(copy_name)
                 target.parent.mkdir(parents=True)
                 copy(path, target)
                 if read_entries(target) != there:
@@ -156,9 +156,9 @@ def install(context: Context, request: InstallRequest, agrees: Agreed) -> Instal
                     )
             layer = Layer(
                 **identity,  # type: ignore[arg-type]
-                installed=fingerprint(wanted),
+                installed=fingerprint(new_entries),
                 found=fingerprint(there),
-                kept=kept,
+                kept=copy_name,
                 made=tuple(str(folder) for folder in reversed(path.parents) if not folder.exists()),
                 time=context.clock(),
             )
@@ -167,12 +167,12 @@ def install(context: Context, request: InstallRequest, agrees: Agreed) -> Instal
             def keep_again(old: Path) -> None:
                 """Copy what was displaced if someone changed it after the first copy was made."""
                 if (entries := read_entries(old)) != there:
-                    again = kept or new_copy()
+                    again = copy_name or new_copy()
                     put(record.kept(again), lambda beside: copy(old, beside))
                     record.amend(path, kept=again, found=fingerprint(entries))
 
             put(path, lambda beside: write_skill(beside, source.skill), keep_again)
-            if fingerprint(read_entries(path)) != fingerprint(wanted):
+            if fingerprint(read_entries(path)) != fingerprint(new_entries):
                 raise ConflictError(
                     f"{path} does not hold what was written there: another program writes it now",
                     hint="skillgit install --list",
@@ -191,11 +191,11 @@ class UninstallResult:
 
 
 def uninstall(context: Context, request: UninstallRequest, agrees: Agreed) -> UninstallResult:
-    """Bring back what a skill replaced; a DiffersError if nobody ``agrees`` to give up manual changes."""
+    """Bring back what a skill replaced; a DiffersError unless ``agrees`` gives manual changes up."""
     with open_workspace(context) as workspace, open_record(workspace.repo) as record:
         if not request.dry_run:
-            for recorded in tuple(record.places):
-                record.settle(Path(recorded))
+            for known_path in tuple(record.places):
+                record.settle(Path(known_path))
         locations = [record.places[path] for path in sorted(record.places)]
         location = _chosen(context, workspace, locations, request, request.skill_name)
         path, top = refuse_way_out(Path(location.path)), location.top

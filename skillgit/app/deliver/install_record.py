@@ -1,7 +1,7 @@
 """What is remembered of installed skills: in the repository's private folder, never in the skill's.
 
-Each place has layers, one for each skill that was put there and not taken away since. A layer keeps a copy of what
-stood there before. It is written before the place changes, and what the place holds says whether it did: so whoever is
+Each place has layers, one for each skill that was put there and not taken away since. A layer keeps a copy of what was
+there before. It is written before the place changes, and what the place holds says whether it did: a process that is
 killed leaves a place that is old or new, and a record that can take it back.
 """
 
@@ -29,8 +29,8 @@ _SCHEMA = "skillgit.adopted/1"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layer:
     name: str  # what it was called: ``<run>/v<N>``, or a commit
-    run: str  # empty for a commit that is no event
-    version: int | None  # absent for what is no version
+    run: str  # empty for a commit outside of runs
+    version: int | None  # absent for anything else
     commit: str
     installed: str
     found: str  # fingerprint of what was there before; empty for nothing
@@ -86,7 +86,7 @@ class InstallRecord:
         self._drop_unnamed()
 
     def settle(self, path: Path) -> None:
-        """Forget layers that never came to lie on ``path``, or were taken away by a process that was killed then."""
+        """Forget layers that never reached ``path``, or were taken away by a process that was killed then."""
         sweep(path)
         now = fingerprint(read_entries(path))
         while (location := self.at(path)) is not None and now == location.top.found and now != location.top.installed:
@@ -111,7 +111,7 @@ class InstallRecord:
 
 @contextmanager
 def open_record(repo: Repo) -> Iterator[InstallRecord]:
-    """Hold the record of installed skills; waits for whoever holds it now."""
+    """Hold the record of installed skills; waits for the process that holds it now."""
     folder = repo.private_dir / _FOLDER
     try:
         folder.mkdir(exist_ok=True)
@@ -129,7 +129,7 @@ def known_places(repo: Repo) -> tuple[InstalledFolder, ...]:
     try:
         by_path = _read(repo.private_dir / _FOLDER / _FILE)
     except OSError:
-        return ()  # nobody can write here, and nobody has installed anything from here
+        return ()  # it cannot be written, so nothing was installed from here
     return tuple(by_path[path] for path in sorted(by_path))
 
 
@@ -138,14 +138,14 @@ def _read(file: Path) -> dict[str, InstalledFolder]:
         document = loads(read_plain(file))
         if document["schema"] != _SCHEMA:
             raise HistoryError(
-                f"{file} was written by a newer skillgit", hint="update skillgit, or move the file away to begin anew"
+                f"{file} was written by a newer skillgit", hint="update skillgit, or move the file away to start over"
             )
         return {row["path"]: _place(row) for row in document["places"]}
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
         raise HistoryError(
-            f"{file}, the record of installed skills, cannot be read", hint="move it away to begin anew"
+            f"{file}, the record of installed skills, cannot be read", hint="move it away to start over"
         ) from error
 
 

@@ -89,7 +89,7 @@ def list_installed(context: Context, paths: Sequence[str] = ()) -> tuple[Install
                     text for text in texts if entries and _is_installed(entries, _entries(workspace, text))
                 ),
             }
-            match = next(((text, source) for source, found in matches.items() for text in found), None)
+            match = next(((text, source) for source, candidates in matches.items() for text in candidates), None)
             if location is not None:
                 top = location.top
                 is_kept = fingerprint(entries) == top.installed
@@ -106,10 +106,10 @@ def list_installed(context: Context, paths: Sequence[str] = ()) -> tuple[Install
                         commit=top.commit,
                     )
             if match is None:
-                found = _left(context, folder, skill, entries)
+                traces = _left(context, folder, skill, entries)
                 pairs = (
                     (text, source, value)
-                    for source, value in found
+                    for source, value in traces
                     if isinstance(value, str) and value
                     for text in texts
                 )

@@ -22,8 +22,7 @@ from skillgit.app.skill_format.folder_contents import (
     fingerprint,
     read_entries,
 )
-from skillgit.app.sources.eval_cases import EVALS
-from skillgit.app.sources.plugin_evals import LeftOutTask, cases_of
+from skillgit.app.sources.plugin_evals import EVALS, LeftOutTask, cases_of
 from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import skill_named
 from skillgit.app.workspace.workspace import Workspace, open_workspace
@@ -75,8 +74,8 @@ class PluginSkill:
     """The version of a skill that a plug-in holds; ``tree`` is git's id of its folder."""
 
     name: str
-    run: str  # empty for a commit that is no event of a run
-    version: int | None  # absent for a commit that is no version
+    run: str  # empty for a commit outside of runs
+    version: int | None  # absent for a commit that is not a version
     commit: str
     tree: str
 

@@ -35,11 +35,11 @@ ITEMS: Final = 320  # items of the map, those that changed most often
 COLUMNS: Final = 110  # versions of the map: the first one, the best one and the newest ones
 DETAILED: Final = 150  # versions, and as many rejected candidates, that are reported in full, the newest ones
 LISTED: Final = 600  # versions, and as many rejected candidates, that have a line in a table, the newest ones
-RULES: Final = 150  # rules whose story is told, the first ones of the skill
+RULES: Final = 150  # rules that have a story, the first ones of the skill
 DIFFERENCES: Final = 1_500_000  # characters of all differences of a report
 _DIFFERENCE: Final = 150_000
 _LINE: Final = 2_000
-_AROUND: Final = 60  # characters that a line of a page takes besides its text
+_AROUND: Final = 60  # characters that a line of a page needs around its text
 _CONTEXT: Final = 3  # unchanged lines around a change; what the reader's git is set to must not change a page
 
 
@@ -110,7 +110,7 @@ def tell(context: Context, rows: Sequence[LogRow], room: DiffAllowance) -> Event
     newest = last_rows[-DETAILED:][::-1]
     full: dict[str, EventStory] = {}
     with open_workspace(context) as workspace:
-        # the seed is no change, and its text is told by the skill itself
+        # the seed changes nothing, and the skill itself shows its text
         changes = [row.commit for row in newest if row.version != 0]
         path = workspace.index.skill_path(rows[0].run) if rows else ""
         sources = version_queries.sources(workspace.index, changes)
@@ -160,7 +160,7 @@ class RuleStories:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunReport(RunSummary):
-    """A run, told to someone who does not have its repository."""
+    """A run, for people who do not have its repository."""
 
     difference: DiffExcerpt  # how the best version's text differs from the seed's
     text: Blame | None  # the lines of the best version's ``SKILL.md`` with their origins; absent where it has none
@@ -181,7 +181,7 @@ class RunReport(RunSummary):
 
 def report(context: Context, run: str | None) -> RunReport:
     with one_snapshot(), open_workspace(context) as workspace:
-        # a process that trains the run right now is no part of its history
+        # which process trains the run now does not belong to its history
         base = summary(context, run, most=None, live={})
         name, best = base.run.name, base.best
         seed_name, best_name = f"{name}/v0", f"{name}/{version_label(best.version)}"

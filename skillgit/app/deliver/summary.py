@@ -94,8 +94,10 @@ def summary(
         score_counts = version_queries.scored_items(workspace.index, name, (entry.version for entry in rows))
         last = version_queries.finished_commits(workspace.index, name)[:1]
         finish = next((read_commit(workspace.repo, commit).event for commit in last), None)
-        gated = queries.log_rows(workspace.index, name, kinds=_GATED, limit=_LOOKED_AT)
-        own = (read_commit(workspace.repo, entry.commit).event for entry in gated if entry.origin in {"step", "meta"})
+        gate_rows = queries.log_rows(workspace.index, name, kinds=_GATED, limit=_LOOKED_AT)
+        own = (
+            read_commit(workspace.repo, entry.commit).event for entry in gate_rows if entry.origin in {"step", "meta"}
+        )
         verdict = next(filter(None, (getattr(event, "verdict", None) for event in own)), None)
         skip_count = queries.events_of(workspace.index, name, EventKind.SKIPPED)
     return RunSummary(

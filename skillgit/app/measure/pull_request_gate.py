@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 from skillgit.app.measure.arms import (
     NONE,
@@ -28,11 +28,12 @@ from skillgit.app.measure.pull_request_verdicts import (
 from skillgit.app.measure.requests import GateRequest
 from skillgit.app.setup.basis import find_lender, lender_of
 from skillgit.app.setup.measurement import Arm, ArmTrial, Measurement
-from skillgit.app.setup.model_session import EvalWatcher, MeasuringTerms
+from skillgit.app.setup.model_session import EvalWatcher
 from skillgit.app.setup.models import STAGE as PREFLIGHT
 from skillgit.app.setup.plan import Plan, total_of, whole_plan
 from skillgit.app.setup.run_setup import Setup, measuring_setup, refuse_samples
 from skillgit.app.workspace.context import Context
+from skillgit.app.workspace.request import OnTerms
 from skillgit.app.workspace.revision import Resolved
 from skillgit.app.workspace.skill_choice import SKILLS, labels, name_of
 from skillgit.app.workspace.workspace import Workspace, open_workspace
@@ -133,7 +134,7 @@ class _Judging:
     ) -> None:
         self._workspace, self._request, self._change = workspace, request, change
         self._split, self._name = Split(request.split), change.path.removeprefix(f"{SKILLS}/")
-        self._terms = MeasuringTerms(config=config, overrides=request.overrides)
+        self._terms = OnTerms(config=config, overrides=request.overrides)
         is_new, has_moved = not change.before, change.has_moved and bool(change.before)
         remark = f"{request.base} changed this skill too since the two parted; it is compared with what is there now"
         self._remarks = (remark,) if has_moved else ()
@@ -216,7 +217,7 @@ class _Judging:
             return self._report
         setup, cost, reuse = measurement.setup, Cost(), tuple[str, ...]()
         if measurement.trials:
-            measurement.terms = replace(self._terms, caps=caps)
+            measurement.terms = replace(self._terms, **asdict(caps))
 
             async def work() -> tuple[Cost, tuple[str, ...]]:
                 return await measurement.make_trials(), measurement.reused()

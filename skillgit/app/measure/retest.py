@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from skillgit.app.measure.arms import resolve_all, set_up_arms
 from skillgit.app.measure.eval import named
 from skillgit.app.measure.requests import EvalRequest
 from skillgit.app.recorded.evaluation_notes import known_evaluations
+from skillgit.app.recorded.evidence_json import entries, parsed
 from skillgit.app.recorded.run_record import recorded_outcomes, started
 from skillgit.app.recorded.score_summary import Scores, SkillComparison, compare, scores
 from skillgit.app.setup.basis import ResultBasis
@@ -22,10 +26,14 @@ from skillgit.app.workspace.workspace import open_workspace
 from skillgit.domain.conditions import Aspect, Difference, matter
 from skillgit.domain.cost import Cost
 from skillgit.domain.evaluation import Evaluation, Split
+from skillgit.domain.ids import short_digest
 from skillgit.errors import ExitCode, UsageError
+from skillgit.files import read_plain, write_file
 from skillgit.plugin.registry import installed
 
 BACKENDS = "skillgit.backends"
+_UNFINISHED = "fresh"
+"""The folder of the draws of commands that have not ended."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +103,14 @@ def retest(context: Context, request: EvalRequest, watcher: EvalWatcher) -> Rete
             )
             return -(before + (target == own_target))
 
-        trials = [ArmTrial(arm=arm, split=split, items=items, draw=draw(arm)) for arm in arms.every]
+        # the same command, if it ended early, goes on with its draws, also of the arms that it has noted by now
+        texts = [[arm.key, arm.skill.digest] for arm in arms.every]
+        unfinished = workspace.repo.private_dir / _UNFINISHED / f"{short_digest([same, setup.digest, texts])}.json"
+        draws = _read_draws(unfinished, len(texts)) or [draw(arm) for arm in arms.every]
+        trials = [
+            ArmTrial(arm=arm, split=split, items=items, draw=number)
+            for arm, number in zip(arms.every, draws, strict=True)
+        ]
         judge = judge_command(request.revisions[0], request.config, request.overrides)
         measurement = Measurement(
             context, workspace, setup, request, watcher, command="eval", trials=trials, judge_command=judge
@@ -107,7 +122,12 @@ def retest(context: Context, request: EvalRequest, watcher: EvalWatcher) -> Rete
         }
 
         async def work() -> tuple[Cost, tuple[str, ...]]:
-            return await measurement.make_trials(), measurement.reused()
+            with suppress(OSError):  # what cannot be kept is drawn again
+                unfinished.parent.mkdir(exist_ok=True)
+                write_file(unfinished, json.dumps(draws).encode())
+            cost = await measurement.make_trials()
+            unfinished.unlink(missing_ok=True)
+            return cost, measurement.reused()
 
         def note() -> None:
             if request.note:
@@ -140,6 +160,16 @@ def retest(context: Context, request: EvalRequest, watcher: EvalWatcher) -> Rete
             warnings=(*remarks, *reuse, *shortages),
             exit_code=ExitCode.SERVICE if shortages else ExitCode.OK,
         )
+
+
+def _read_draws(path: Path, count: int) -> list[int]:
+    """Return the draws of ``count`` arms that a command which ended early began; none if it did not."""
+    try:
+        numbers = entries(parsed(read_plain(path)))
+    except OSError:
+        return []
+    draws = [number for number in numbers if type(number) is int and number <= 0]
+    return draws if len(draws) == count else []
 
 
 def _row(

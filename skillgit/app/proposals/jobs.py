@@ -48,10 +48,6 @@ class SkillJob:
     pin: ProposalPin
 
     @property
-    def name(self) -> str:
-        return self.path.rpartition("/")[2]
-
-    @property
     def split(self) -> Split:
         """The split that decides: items that chose no version, where the configuration measures any."""
         is_measured = self.setup.config.values.evaluation.eval_test and self.setup.task.items[Split.TEST]

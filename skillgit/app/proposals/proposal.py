@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING
 
 from skillgit.domain.address import version_label
 from skillgit.domain.cost import Cost
@@ -140,21 +140,6 @@ class SkillProposal:
         )
         return "\n\n".join(filter(None, paragraphs))
 
-    @property
-    def exit_code(self) -> ExitCode:
-        """What the process would exit with if it were the only one."""
-        match self.answer:
-            case Upshot.PROPOSED | Upshot.STANDS | Upshot.NOTHING_NEW:
-                return self.error
-            case Upshot.NO_BETTER | Upshot.BEHIND:
-                return ExitCode.NO
-            case Upshot.CANNOT_TELL:
-                return ExitCode.UNDERPOWERED
-            case Upshot.UNFINISHED | Upshot.FAILED:
-                return self.error
-            case _:
-                assert_never(self.answer)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProposeReport:
@@ -164,15 +149,23 @@ class ProposeReport:
     exit_code: ExitCode
 
 
+_CODES = {
+    Upshot.NO_BETTER: ExitCode.NO,
+    Upshot.BEHIND: ExitCode.NO,
+    Upshot.CANNOT_TELL: ExitCode.UNDERPOWERED,
+}
+
+
 def exit_code(proposals: tuple[SkillProposal, ...]) -> ExitCode:
     """Return the first error; without one, OK if something is proposed, else the code of the least negative answer."""
     errors = [proposal.error for proposal in proposals if proposal.error is not ExitCode.OK]
     if errors:
         return ExitCode.INTERRUPTED if ExitCode.INTERRUPTED in errors else errors[0]
-    if any(proposal.answer in {Upshot.PROPOSED, Upshot.STANDS} for proposal in proposals):
-        return ExitCode.OK
-    codes = {proposal.exit_code for proposal in proposals}
-    return next((code for code in (ExitCode.UNDERPOWERED, ExitCode.NO) if code in codes), ExitCode.OK)
+    answers = {proposal.answer for proposal in proposals}
+    codes = {_CODES[answer] for answer in answers & _CODES.keys()}
+    if codes and not answers & {Upshot.PROPOSED, Upshot.STANDS}:
+        return ExitCode.UNDERPOWERED if ExitCode.UNDERPOWERED in codes else ExitCode.NO
+    return ExitCode.OK
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -307,9 +307,7 @@ class CheckChange:
 
 def check_scores(workspace: Workspace, row: LogRow) -> CheckScores:
     """Return the scores of checks on selection items; none without evidence, or where items have one score only."""
-    event = item_queries.measured_by(workspace.index, row.run, row.version, row.commit)
-    tree = "" if event is None else item_queries.evidence_of_event(workspace.index, event)
-    files = read_evidence(workspace.repo, tree, (SELECTION,)) or {}
+    files = read_evidence(workspace.repo, queries.measured_evidence(workspace.index, row), (SELECTION,)) or {}
     scores: dict[str, dict[str, float]] = {}
     for item, outcome in (read_outcomes(files.get(SELECTION)) or {}).items():
         for check, score in outcome.parts if isinstance(outcome, Scored) else ():

@@ -47,15 +47,15 @@ def find_lender(workspace: Workspace, skill: str) -> Lender | None:
     aside = "; the default run trains another skill" if chosen else ""
     if len(runs) == 1:
         return Lender(run=runs[0], reason=f"the only run of this skill{aside}")
-    real = next((run for run in runs if not _is_rehearsal(workspace, run)), "")
+
+    def is_rehearsal(run: str) -> bool:
+        start = started(workspace, run)
+        return start is not None and bool(rehearsal(target=start.models.target, judge=start.models.judge))
+
+    real = next((run for run in runs if not is_rehearsal(run)), "")
     if real in {"", runs[0]}:
         return Lender(run=runs[0], reason=f"the newest run of this skill{aside}")
     return Lender(run=real, reason=f"the newest run of this skill; newer ones are rehearsals{aside}")
-
-
-def _is_rehearsal(workspace: Workspace, run: str) -> bool:
-    start = started(workspace, run)
-    return start is not None and bool(rehearsal(target=start.models.target, judge=start.models.judge))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,15 +109,12 @@ def _answerer(setup: Setup, role: str) -> str:
 def data_of(setup: Setup, splits: Sequence[Split] = tuple(Split)) -> str:
     """Return how many items each of ``splits`` has, of which environment, and where they come from."""
     counts = ", ".join(f"{len(setup.task.items[split])} {split.value}" for split in splits)
-    return f"{counts}, of {setup.task.environment.info.name}: {_source(setup)}"
-
-
-def _source(setup: Setup) -> str:
     config = setup.config
     keys = {"env.data_path", "env.split_dir", *config.path_keys}
     values = {entry.key: str(entry.value) for entry in config.entries if entry.key in keys and entry.value}
     paths = dict.fromkeys(values[key] for key in sorted(values))
-    return ", ".join(paths) or "the items that come with it"
+    source = ", ".join(paths) or "the items that come with it"
+    return f"{counts}, of {setup.task.environment.info.name}: {source}"
 
 
 GOES_ON = "goes on"
@@ -126,8 +123,7 @@ GOES_ON = "goes on"
 
 def training_facts(setup: Setup, *, run: str, text: str, length: str, goes_on: str = "") -> dict[str, str]:
     """Return what a run trains with what, by label, for its plan and the lines before its first call."""
-    basis = basis_of(setup)
-    models = models_of(setup)
+    basis, words = basis_of(setup), rehearsal(**models_of(setup))
     return {
         "text": text,
         "run": run,
@@ -138,7 +134,7 @@ def training_facts(setup: Setup, *, run: str, text: str, length: str, goes_on: s
         **({"judge": basis.judge} if basis.judge else {}),
         "data": basis.data,
         "length": length,
-        **({"models": words} if (words := rehearsal(**models)) else {}),
+        **({"models": words} if words else {}),
     }
 
 

@@ -6,7 +6,8 @@ parameters that decide what models answer. The seed only chooses among draws of 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -58,6 +59,10 @@ def of_event(workspace: Workspace, row: LogRow, split: Split) -> Conditions | No
         return None
     models = getattr(read_commit(workspace.repo, row.commit).event, "models", NOBODY)
     models = start.models if models == NOBODY else models
+    files = read_evidence(workspace.repo, read_commit(workspace.repo, first.commit).evidence, (CONFIG,)) or {}
+    parameters = None
+    with suppress(KeyError, SkillgitError):
+        parameters = measuring_settings(read_document(files[CONFIG], first.run))
     return Conditions(
         target=models.target,
         judge=models.judge,
@@ -65,7 +70,7 @@ def of_event(workspace: Workspace, row: LogRow, split: Split) -> Conditions | No
         version=start.environment,
         items=item_queries.item_sets(workspace.index, row.run, split.value),
         seed=getattr(start.evaluation, "seed", None),
-        parameters=_recorded_parameters(workspace, first),
+        parameters=parameters,
         servers={model.role: model for model in start.served if model.role in _DECIDING},
     )
 
@@ -86,36 +91,38 @@ def of_setup(setup: Setup, split: Split) -> Conditions:
 
 
 def differences(a: Conditions, b: Conditions) -> tuple[Difference, ...]:
-    """Return what differs, the text aside, what matters most first; what one side does not know is not a difference."""
-    return tuple(_differences(a, b))
-
-
-def _differences(a: Conditions, b: Conditions) -> Iterator[Difference]:
+    """Return what differs, the text aside, what matters most first; what one side does not know is not compared."""
+    pairs: list[tuple[Aspect, str, str]] = []
     if a.target != b.target:
-        yield Difference(aspect=Aspect.TARGET, a=a.target, b=b.target)
-    if not _same_judge(a.judge, b.judge):
-        yield Difference(aspect=Aspect.JUDGE, a=a.judge or "none", b=b.judge or "none")
+        pairs.append((Aspect.TARGET, a.target, b.target))
+    # a judge without the digest of its parameters is compared by its name
+    has_digests = "@" in a.judge and "@" in b.judge
+    if a.judge != b.judge and (has_digests or a.judge.partition("@")[0] != b.judge.partition("@")[0]):
+        pairs.append((Aspect.JUDGE, a.judge or "none", b.judge or "none"))
     for role in _DECIDING:
         then, now = a.servers.get(role), b.servers.get(role)
         # another name is said already
         if then is not None and now is not None and then != now and _names(then) == _names(now):
-            yield Difference(aspect=Aspect.SERVER, a=_place(then, now), b=_place(now, then))
-    if (a.environment, a.version) != (b.environment, b.version):
-        same = a.environment == b.environment
-        names = (f"{side.environment} {side.version}" if same else side.environment for side in (a, b))
-        yield Difference(aspect=Aspect.ENVIRONMENT, a=next(names), b=next(names))
+            pairs.append((Aspect.SERVER, _place(then, now), _place(now, then)))
+    if a.environment != b.environment:
+        pairs.append((Aspect.ENVIRONMENT, a.environment, b.environment))
+    elif a.version != b.version:
+        pairs.append((Aspect.ENVIRONMENT, f"{a.environment} {a.version}", f"{b.environment} {b.version}"))
     if a.items and b.items and a.items != b.items:
-        sets = (f"set {' '.join(sorted(side.items))}" for side in (a, b))
-        yield Difference(aspect=Aspect.ITEMS, a=next(sets), b=next(sets))
+        pairs.append((Aspect.ITEMS, f"set {' '.join(sorted(a.items))}", f"set {' '.join(sorted(b.items))}"))
     if a.parameters is not None and b.parameters is not None:
-        own = "" if a.environment == b.environment else "env."  # two environments have options of their own
-        first, second = (
-            {key: value for key, value in side.items() if not own or not key.startswith(own)}
-            for side in (a.parameters, b.parameters)
-        )
-        yield from _other_parameters(first, second)
+        for key in sorted(a.parameters.keys() | b.parameters.keys()):
+            first, second = (
+                "none" if value is None or value == "" else str(value)
+                for value in (a.parameters.get(key), b.parameters.get(key))
+            )
+            # two environments have options of their own
+            is_own = a.environment != b.environment and key.startswith("env.")
+            if first != second and not is_own:
+                pairs.append((Aspect.PARAMETERS, f"{key}={first}", f"{key}={second}"))
     if a.seed is not None and b.seed is not None and a.seed != b.seed:
-        yield Difference(aspect=Aspect.SEED, a=str(a.seed), b=str(b.seed))
+        pairs.append((Aspect.SEED, str(a.seed), str(b.seed)))
+    return tuple(Difference(aspect=aspect, a=then, b=now) for aspect, then, now in pairs)
 
 
 def _names(model: ServedModel) -> tuple[str, str]:
@@ -129,33 +136,6 @@ def _place(model: ServedModel, counterpart: ServedModel) -> str:
     facts = dict(model.facts)
     words = ", ".join(f"{name} {facts.get(name, 'not given')}" for name in differing_facts(model, counterpart))
     return f"{model.place} with {words}"
-
-
-def _same_judge(a: str, b: str) -> bool:
-    """Say whether two judges are the same; one without the digest of its parameters is compared by its name."""
-    if "@" in a and "@" in b:
-        return a == b
-    return a.partition("@")[0] == b.partition("@")[0]
-
-
-def _other_parameters(a: Mapping[str, object], b: Mapping[str, object]) -> Iterator[Difference]:
-    for key in sorted(a.keys() | b.keys()):
-        if _said(a.get(key)) != _said(b.get(key)):
-            values = (f"{key}={_said(side.get(key))}" for side in (a, b))
-            yield Difference(aspect=Aspect.PARAMETERS, a=next(values), b=next(values))
-
-
-def _said(value: object) -> str:
-    return "none" if value is None or value == "" else str(value)
-
-
-def _recorded_parameters(workspace: Workspace, first: LogRow) -> Mapping[str, object] | None:
-    tree = read_commit(workspace.repo, first.commit).evidence
-    files = read_evidence(workspace.repo, tree, (CONFIG,)) or {}
-    try:
-        return measuring_settings(read_document(files[CONFIG], first.run))
-    except (KeyError, SkillgitError):
-        return None
 
 
 def environment_change(repo: Repo, start: Recorded, setup: Setup) -> str:

@@ -19,6 +19,7 @@ from skillgit.domain.served_model import ServedModel, normalised
 from skillgit.domain.skill import Skill
 from skillgit.engine.concurrency import ordered, side_by_side
 from skillgit.errors import ConfigError, FatalBackendError
+from skillgit.lazy import loaded_on_use
 from skillgit.plugin.backend import (
     AsksModels,
     AsksServer,
@@ -33,6 +34,9 @@ from skillgit.plugin.backend import (
 from skillgit.plugin.plugin_identity import PluginSource
 from skillgit.plugin.redaction import redact
 from skillgit.plugin.registry import find_backend, load_backend
+
+with loaded_on_use():  # an estimate asks this module for models
+    from skillgit.app.setup import estimate
 
 if TYPE_CHECKING:
     from skillgit.app.setup.run_setup import Setup
@@ -308,9 +312,7 @@ async def preflight(setup: Setup, calls: Calls, skill: Skill, remark: Callable[[
     )
     for sentence in estimates:
         remark(sentence)
-    from skillgit.app.setup.estimate import largest_prompts  # noqa: PLC0415 - an estimate asks this module for models
-
-    prompts = largest_prompts(setup.config.values.method, setup.task, skill)
+    prompts = estimate.largest_prompts(setup.config.values.method, setup.task, skill)
     for role, context in zip(roles, contexts, strict=True):
         route = setup.routes[role]
         fit = room(route, prompts[role], context)

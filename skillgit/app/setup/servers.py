@@ -52,11 +52,11 @@ async def check_servers(routes: Mapping[str, Route]) -> None:
     ways = {server: way for server, way in _ways(routes.values()).items() if server.is_assumed}
     for server, answer in (await _facts_of(ways)).items():
         if answer is not None and (now := with_facts(server, answer)) != server:
-            what = f"serves another model than when it was last looked at: {difference(server, now)}"
+            change = f"serves another model than when it was last looked at: {difference(server, now)}"
             if not server.facts:
-                what = f"did not say what it serves when this command began, and does now: {now.description}"
+                change = f"did not say what it serves when this command began, and does now: {now.description}"
             hint = "type the command again, so that all of its answers are those of one model"
-            raise ConfigError(f"{server.phrase} {what}", hint=hint)
+            raise ConfigError(f"{server.phrase} {change}", hint=hint)
 
 
 def with_facts(server: ServedModel, facts: Mapping[str, object]) -> ServedModel:
@@ -119,7 +119,7 @@ def _with_servers(route: Route, servers: Mapping[ServedModel, ServedModel]) -> R
 def other_servers(start: RunStarted, routes: Mapping[str, Route]) -> tuple[ServedModel, ServedModel] | None:
     """Return the first role's model that the run was not begun with, then and now; None if all are the same.
 
-    What a run of an older skillgit does not tell is no difference.
+    What a run of an older skillgit did not record is not compared.
     """
     for role, route in routes.items():
         then = start.served_as(role)

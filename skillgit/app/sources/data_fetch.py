@@ -16,8 +16,17 @@ from typing import IO
 
 from skillgit.app.skill_format.atomic_write import refuse_way_out, typed_path
 from skillgit.app.sources.public_data.contents import is_archive, published_rows, unpack
-from skillgit.app.sources.public_data.downloads import Downloads, FetchProgress, cache_folder, in_megabytes
-from skillgit.app.sources.public_data.listing import MOST_BYTES, PublishedFiles, listed, matches, too_large
+from skillgit.app.sources.public_data.downloads import (
+    MOST_BYTES,
+    Downloads,
+    FetchProgress,
+    PublishedFiles,
+    cache_folder,
+    in_megabytes,
+    listed,
+    matches,
+    too_large,
+)
 from skillgit.app.workspace.context import Context
 from skillgit.domain.evaluation import Split
 from skillgit.domain.ids import digest

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from rich.text import Text
 from textual import events, on
+from textual.app import ComposeResult
+from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.screen import ModalScreen, Screen, ScreenResultType
 from textual.widgets import Button, Input, Label, Static
@@ -15,18 +17,54 @@ from textual.widgets import Button, Input, Label, Static
 from skillgit.app.history.filter_language import TOKENS
 from skillgit.tui import keymap
 from skillgit.tui.keymap import bindings
-from skillgit.tui.widgets.painted_lines import Painted, Part, app_of
-from skillgit.tui.widgets.paragraphs import Paragraph, Paragraphs
-from skillgit.tui.widgets.row_list import RowList
+from skillgit.tui.widgets.lines import FindBar, OneLine
+from skillgit.tui.widgets.painted_lines import Painted, PaintedLines, Paragraph, Paragraphs, Part, RowList, app_of
 from skillgit.view import commands
 from skillgit.view.catalogue import ENTRIES
 from skillgit.view.commands import Ran
 from skillgit.view.surface import Style
 from skillgit.view.text import fit, one_line
 
-if TYPE_CHECKING:
-    from textual.app import ComposeResult
-    from textual.binding import BindingType
+Choice = tuple[str, str, str]
+"""A letter, what it stands for, and the text that it chooses."""
+
+
+class SearchScreen(Screen[None]):
+    """A screen over another one, which escape leaves; the find bar searches :attr:`searched`."""
+
+    @property
+    def searched(self) -> PaintedLines:
+        return self.query_one(PaintedLines)
+
+    def say(self, name: str, text: str, right: str = "") -> None:
+        """Show what a renderer painted on a line of the screen."""
+        self.query_one(f"#{name}", OneLine).say(text, right)
+
+    @on(FindBar.Closed)
+    def _seek(self, message: FindBar.Closed) -> None:
+        self.searched.focus()
+        if message.text is not None:
+            self.searched.seek(message.text)
+
+    def action_find_open(self) -> None:
+        self.query_one(FindBar).open()
+
+    def action_screen_back(self) -> None:
+        self.dismiss()
+
+    def choices(self) -> Sequence[Choice]:
+        """Return what can be copied here."""
+        return ()
+
+    def action_copy_menu(self) -> None:
+        choices = [choice for choice in self.choices() if choice[2]]
+        if choices:
+            self.app.push_screen(CopyScreen("Copy", choices), self._copy)
+
+    def _copy(self, text: str | None) -> None:
+        if text:
+            self.app.copy_to_clipboard(text)
+            self.notify(text.splitlines()[0], title="Copied", markup=False)
 
 
 class Dialog(ModalScreen[ScreenResultType]):
@@ -78,21 +116,15 @@ def _line(text: str) -> Text:
     return Text(one_line(text), no_wrap=True, end="")
 
 
-Choice = tuple[str, str, str]
-"""A letter, what it stands for, and the text that it chooses."""
-_DIGITS = 9
-
-
 def numbered(label: str, texts: Sequence[str]) -> list[Choice]:
     """Return choices that digits stand for, as far as there are digits."""
-    return [(str(number) if number <= _DIGITS else " ", label, text) for number, text in enumerate(texts, start=1)]
+    return [("123456789"[index : index + 1] or " ", label, text) for index, text in enumerate(texts)]
 
 
 class _Choices(RowList):
     def __init__(self, choices: Sequence[Choice]) -> None:
         super().__init__(id="choices")
-        self.choices = choices
-        self.count = len(choices)
+        self.choices, self.count = choices, len(choices)
 
     def painted(self, line: int) -> Painted:
         letter, label, text = self.choices[line]
@@ -122,19 +154,17 @@ class ChoiceScreen(Dialog[str | None]):
             event.stop()
             self.dismiss(choice)
 
-    def on_row_list_opened(self, message: RowList.Opened) -> None:
+    @on(PaintedLines.Opened)
+    def _opened(self, message: PaintedLines.Opened) -> None:
         self.dismiss(self._choices[message.index][2])
 
 
 class CopyScreen(ChoiceScreen):
     """A menu of texts; the chosen one goes to the clipboard of the terminal."""
 
-    def __init__(self, choices: Sequence[Choice]) -> None:
-        super().__init__("Copy", choices)
 
-
-class _TypingScreen(Dialog[ScreenResultType]):
-    """A line to type in; it shows ``usual`` while it is empty."""
+class NameScreen(Dialog[str | None]):
+    """A line to type in, such as the name of a run to make; it shows ``usual`` while it is empty."""
 
     def __init__(self, question: str, usual: str) -> None:
         super().__init__()
@@ -148,86 +178,87 @@ class _TypingScreen(Dialog[ScreenResultType]):
     def on_mount(self) -> None:
         self.query_one(Input).focus()
 
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        self.answer(event.value)
 
-class NameScreen(_TypingScreen[str | None]):
-    """A name, such as that of a run to make."""
-
-    @on(Input.Submitted)
-    def _submitted(self, event: Input.Submitted) -> None:
-        self.dismiss(event.value.strip())
+    def answer(self, text: str) -> None:
+        self.dismiss(text.strip())
 
 
 _NOT_HERE = {"tui": "it is open already", "help": "type the command with --help"}
 
 
-class PromptScreen(_TypingScreen[tuple[str, ...] | None]):
+class PromptScreen(NameScreen):
     """A command without ``skillgit`` in front; commands that begin with the first word are named below."""
 
     def __init__(self) -> None:
         super().__init__("skillgit", "log --all")
 
-    def compose(self) -> ComposeResult:
-        with Vertical(classes="dialog prompt"):
-            yield Label(self.question)
-            yield Input(placeholder=self.usual, compact=True)
-            yield Static("", id="told", markup=False)
+    def on_mount(self) -> None:
+        self.query_one(".prompt").mount(Static("", id="told", markup=False))
 
     def _say(self, text: str) -> None:
         self.query_one("#told", Static).update(text)
 
-    @on(Input.Changed)
-    def _changed(self, event: Input.Changed) -> None:
+    def on_input_changed(self, event: Input.Changed) -> None:
         words = event.value.split()
         fitting = [entry for name, entry in ENTRIES.items() if words and name.startswith(words[0])]
-        self._say(
-            f"{fitting[0].name}: {fitting[0].summary}"
-            if len(fitting) == 1
-            else "  ".join(entry.name for entry in fitting)
-        )
+        names = [entry.name for entry in fitting]
+        self._say(f"{names[0]}: {fitting[0].summary}" if len(names) == 1 else "  ".join(names))
 
-    @on(Input.Submitted)
-    def _submitted(self, event: Input.Submitted) -> None:
+    def answer(self, text: str) -> None:
         try:
-            argv = tuple(shlex.split(event.value))
+            argv = shlex.split(text)
         except ValueError:
             self._say("a quotation is not closed")
             return
-        argv = argv[1:] if argv[:1] == ("skillgit",) else argv
+        argv = argv[1:] if argv[:1] == ["skillgit"] else argv
         if argv and argv[0] in _NOT_HERE:
             self._say(f"{argv[0]}: {_NOT_HERE[argv[0]]}")
         else:
-            self.dismiss(argv or None)
+            self.dismiss(shlex.join(argv))
 
 
-class CommandLogScreen(Dialog[None]):
-    """The commands that were run from screens and pages with what they printed, the newest at the end."""
+class _TextDialog(Dialog[None]):
+    """Paragraphs over a screen."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [("q,at", "screen_back", "Close")]
-
-    def __init__(self, ran: Sequence[Ran]) -> None:
-        super().__init__()
-        self._ran = ran
+    HEADING: ClassVar[tuple[str, str]]
+    """The id of the text, and what is above it."""
 
     def compose(self) -> ComposeResult:
-        lines = Paragraphs(id="log", wraps=False)
-        lines.border_title = "Commands"
+        lines = Paragraphs(id=self.HEADING[0], wraps=isinstance(self, HelpScreen))
+        lines.border_title = self.HEADING[1]
         yield lines
 
     def on_mount(self) -> None:
         self.query_one(Paragraphs).focus()
         self.call_after_refresh(self.more)
-        self.set_interval(1, self._tick)
-
-    def _tick(self) -> None:
-        if any(ran.code is None for ran in self._ran):
-            self.more()
 
     def more(self) -> None:
-        lines = self.query_one(Paragraphs)
-        lines.show(list(self._paragraphs()))
-        lines.scroll_end(animate=False)
+        self.query_one(Paragraphs).show(list(self.paragraphs()))
 
-    def _paragraphs(self) -> Iterator[Paragraph]:
+    def paragraphs(self) -> Iterator[Paragraph]:
+        raise NotImplementedError
+
+
+class CommandLogScreen(_TextDialog):
+    """The commands that were run from screens and pages with what they printed, the newest at the end."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [("q,at", "screen_back", "Close")]
+    HEADING = ("log", "Commands")
+
+    def __init__(self, ran: Sequence[Ran]) -> None:
+        super().__init__()
+        self._ran = ran
+
+    def on_mount(self) -> None:
+        self.set_interval(1, lambda: self.more() if any(ran.code is None for ran in self._ran) else None)
+
+    def more(self) -> None:
+        super().more()
+        self.query_one(Paragraphs).scroll_end(animate=False)
+
+    def paragraphs(self) -> Iterator[Paragraph]:
         if not self._ran:
             yield Paragraph("No command has been run yet; : runs one.", Style.FAINT)
         for ran in self._ran:
@@ -240,47 +271,31 @@ _KEYS, _LABELS = 14, 32  # columns of the keys, and of what they do
 _WIDE = 84  # columns of a terminal from which on there is room for the ids
 
 
-class HelpScreen(Dialog[None]):
+class HelpScreen(_TextDialog):
     """The keys that hold here, those of the focused widget first."""
 
     BINDINGS: ClassVar[list[BindingType]] = [("q,question_mark", "screen_back", "Close")]
+    HEADING = ("keys", "Keys")
 
     def __init__(self, over: Screen[Any], rebound: Mapping[str, str]) -> None:
         super().__init__()
         self._over, self._rebound = over, rebound
 
-    def compose(self) -> ComposeResult:
-        lines = Paragraphs(id="keys")
-        lines.border_title = "Keys"
-        yield lines
-
-    def on_mount(self) -> None:
-        lines = self.query_one(Paragraphs)
-        lines.show(list(self._paragraphs()))
-        lines.focus()
-
-    def _paragraphs(self) -> Iterator[Paragraph]:
+    def paragraphs(self) -> Iterator[Paragraph]:
+        """Yield the keys of the focused widget, then those of what is around it, then the app's."""
         entries = {key.id: (key, keys) for key, keys in keymap.in_force(self._rebound)}
-        seen_ids: set[str] = set()
-        for title, ids in self._sections():
-            lines = [self._line(*entries[name]) for name in entries if name in ids and name not in seen_ids]
-            seen_ids |= ids
-            if lines:
-                yield Paragraph(title, Style.STRONG)
-                yield from lines
+        focus = self._over.focused
+        for node in list(focus.ancestors_with_self) if focus is not None else [self._over, self._over.app]:
+            ids = {binding.id for bound in node._bindings.key_to_bindings.values() for binding in bound}  # noqa: SLF001 - Textual offers no other list
+            here = [entries.pop(name) for name in [*entries] if name in ids]
+            if here:
+                where = "Here" if node is focus else "Everywhere" if node is self._over.app else "On this screen"
+                yield Paragraph(where, Style.STRONG)
+                yield from (self._line(*entry) for entry in here)
                 yield Paragraph("")
         yield Paragraph("Filter", Style.STRONG)
         yield Paragraph(TOKENS, "", indent=3)
         yield Paragraph("Other words are looked up in titles, reasons and texts.", "", indent=3)
-
-    def _sections(self) -> Iterator[tuple[str, set[str]]]:
-        """Yield the ids of the focused widget's keys, then those of what is around it, then the app's."""
-        focus = self._over.focused
-        nodes = list(focus.ancestors_with_self) if focus is not None else [self._over, self._over.app]
-        for node in nodes:
-            ids = {binding.id for keys in node._bindings.key_to_bindings.values() for binding in keys if binding.id}  # noqa: SLF001 - Textual offers no other list
-            title = "Here" if node is focus else "Everywhere" if node is self._over.app else "On this screen"
-            yield title, ids & set(keymap.BY_ID)
 
     def _line(self, key: keymap.Key, keys: tuple[str, ...]) -> Paragraph:
         lead = f"   {' '.join(keys):<{_KEYS - 3}}"

@@ -1,76 +1,69 @@
-"""One item over all versions: who solved it, and what happened under one of them beside what did under its base."""
+"""One item over all versions: who solved it, and what happened under one of them and under its base."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from functools import partial, partialmethod
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import ClassVar, Final
 
-from rich.cells import cell_len
 from rich.text import Text
 from textual import events, on
 from textual.app import ComposeResult
+from textual.binding import BindingType
 from textual.containers import Container, Vertical
 from textual.widgets import Static
 
 from skillgit.app.history.item import Attempt, ItemStory, ItemTrajectory, item_story, item_trajectory
 from skillgit.errors import SkillgitError
 from skillgit.index.rows import LogRow
-from skillgit.tui.actions import SearchScreen
 from skillgit.tui.keymap import bindings
-from skillgit.tui.screens.dialogs import CopyScreen
+from skillgit.tui.screens.dialogs import Choice, SearchScreen
 from skillgit.tui.widgets.lines import FindBar, KeyLine, OneLine
-from skillgit.tui.widgets.painted_lines import Painted, PaintedLines, Part, RenderedLines, app_of
-from skillgit.tui.widgets.paragraphs import rendered
-from skillgit.tui.widgets.shown_text import broken, on_one_line, shown
+from skillgit.tui.widgets.painted_lines import (
+    AT_ONCE,
+    Painted,
+    PaintedLines,
+    Part,
+    RenderedLines,
+    app_of,
+    broken,
+    columns,
+    on_one_line,
+    rendered,
+)
 from skillgit.view.item import who_solves
 from skillgit.view.score_tables import sign
 from skillgit.view.surface import Screen, Style
-
-if TYPE_CHECKING:
-    from textual.binding import BindingType
-
+from skillgit.view.text import inert, one_line
 
 _ROLES: Final = {"user": Style.REF, "assistant": Style.EDITED, "tool": Style.SLOW, "system": Style.FAINT}
 _INDENT: Final = "  "
-_LONG: Final = 100_000  # characters of a conversation that is laid out beside the screen
+_LONG: Final = 100_000  # characters of a conversation that is laid out in a thread
 
 
-class TrajectoryView(RenderedLines):
-    BINDINGS: ClassVar[list[BindingType]] = bindings("list", "find")
+class TrajectoryView(RenderedLines[ItemTrajectory]):
+    """What happened, from its beginning; one that is shown already stays where it is."""
 
-    _trajectory: ItemTrajectory | None = None
+    def show_trajectory(self, trajectory: ItemTrajectory) -> None:
+        if trajectory != self.facts or self._message:
+            self.show(trajectory, from_top=True)
 
-    def show(self, trajectory: ItemTrajectory) -> None:
-        """Show what happened, from its beginning; one that is shown already stays where it is."""
-        if trajectory == self._trajectory and not self._message_parts:
-            return
-        self._trajectory = trajectory
-        self.renew(scroll=True)
+    def weight(self, facts: ItemTrajectory) -> int:
+        return sum(len(turn.text) for turn in facts.turns) * AT_ONCE // _LONG
 
-    @property
-    def heavy(self) -> bool:
-        return self._trajectory is not None and sum(len(turn.text) for turn in self._trajectory.turns) > _LONG
+    def made(self, facts: ItemTrajectory) -> Sequence[Painted]:
+        lines: list[Painted] = []
+        for number, turn in enumerate(facts.turns, start=1):
+            lines.append((Part(f"{number} {on_one_line(turn.role, self.ink)}", _ROLES.get(turn.role, Style.REF)),))
+            lines += [*self._text(turn.text), ()]
+        for label, text in (("answer", facts.attempt.answer), ("feedback", facts.attempt.feedback)):
+            lines += [(Part(label, Style.STRONG),), *self._text(text or "none")]
+        return lines
 
-    def made(self) -> Sequence[Painted]:
-        return () if self._trajectory is None else list(self._lines(self._trajectory))
-
-    def _lines(self, trajectory: ItemTrajectory) -> Iterator[Painted]:
-        for number, turn in enumerate(trajectory.turns, start=1):
-            role = shown(turn.role, self.ink).text
-            yield (Part(f"{number} {role}", _ROLES.get(turn.role, Style.REF)),)
-            yield from self._text(turn.text)
-            yield ()
-        for label, text in (("answer", trajectory.attempt.answer), ("feedback", trajectory.attempt.feedback)):
-            yield (Part(label, Style.STRONG),)
-            yield from self._text(text or "none")
-
-    def _text(self, text: str) -> Iterator[Painted]:
-        ink, columns = self.ink, self.room - len(_INDENT)
-        for line in text.split("\n"):
-            row = shown(line.removesuffix("\r"), ink).text
-            yield from ((Part(_INDENT + row[start:end]),) for start, end in broken(row, columns))
+    def _text(self, text: str) -> Sequence[Painted]:
+        room = self.room - len(_INDENT)
+        rows = (self.ink.encodable(inert(line.removesuffix("\r"))) for line in text.split("\n"))
+        return [(Part(_INDENT + row[start:end]),) for row in rows for start, end in broken(row, room)]
 
 
 _GAP = 2
@@ -94,20 +87,20 @@ class VersionStrip(OneLine):
             return
         ink = app_of(self).facts
         cells = [_cell(attempt, ink, is_chosen=index == self.cursor) for index, attempt in enumerate(self.attempts)]
-        sizes = [sum(cell_len(part.text) for part in cell) + _GAP for cell in cells]
-        first, last = _window(sizes, self.cursor, self.size.width - 2 * _GAP)
+        first, last = _window([columns(cell) + _GAP for cell in cells], self.cursor, self.size.width - 2 * _GAP)
         more = ink.glyphs.ellipsis
-        parts = [Part(more if first else " ", Style.FAINT), Part(" ")]
+        parts = [Part(f"{more if first else ' '} ", Style.FAINT)]
         for cell in cells[first:last]:
             parts += [*cell, Part(" " * _GAP)]
         self.say(parts[:-1], [Part(more, Style.FAINT)] if last < len(cells) else [])
 
 
 def _cell(attempt: Attempt, ink: Screen, *, is_chosen: bool) -> Painted:
-    name = shown(attempt.name, ink).text
-    [mark] = rendered([sign(attempt.outcome, replace(ink, colour=True), attempt.absence)])
-    style = Style.STRONG if is_chosen else "" if attempt.version is not None else Style.FAINT
-    return (Part(_CHOSEN[ink.unicode] if is_chosen else " ", Style.RUNNING), Part(f"{name} ", style), *mark)
+    name = one_line(attempt.name)
+    if is_chosen or attempt.version is None:
+        name = ink.paint(Style.STRONG if is_chosen else Style.FAINT, name)
+    pointer = ink.paint(Style.RUNNING, _CHOSEN[ink.unicode]) if is_chosen else " "
+    return rendered([f"{pointer}{name} {sign(attempt.outcome, ink, attempt.absence)}"], ink)[0]
 
 
 def _window(sizes: Sequence[int], index: int, room: int) -> tuple[int, int]:
@@ -134,18 +127,6 @@ class ItemScreen(SearchScreen):
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("item", "find")
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]  # noqa: RUF012 - as Textual declares it
-    DEFAULT_CSS = """
-    ItemScreen {
-        #question { height: auto; max-height: 2; padding: 0 1; background: $background; }
-        #outcome { background: $panel; }
-        #both { layout: horizontal; height: 1fr; background: $background; }
-        &.-narrow #both { layout: vertical; }
-        .trajectory { width: 1fr; height: 1fr; }
-        &.-narrow .trajectory:focus-within { height: 2fr; }
-        &.-wide #base { border-left: solid $panel; }
-        &.-wide.-ascii #base { border-left: ascii $panel; }
-    }
-    """
 
     def __init__(self, item: str, run: str, version: str = "", *, against: LogRow | None = None) -> None:
         super().__init__()
@@ -169,9 +150,9 @@ class ItemScreen(SearchScreen):
 
     def on_mount(self) -> None:
         self.set_class(not self._facts.unicode, "-ascii")
-        self._say("head", [Part(f" Item {on_one_line(self.item, self._facts)}", Style.STRONG)])
+        self.say("head", self._facts.paint(Style.STRONG, f" Item {one_line(self.item)}"))
         for view in self.query(TrajectoryView):
-            view.tell("reading …" if self._facts.unicode else "reading ...")
+            view.tell_reading()
         self._view("chosen").focus()
         self.reload()
 
@@ -182,9 +163,6 @@ class ItemScreen(SearchScreen):
     @property
     def _facts(self) -> Screen:
         return app_of(self).facts
-
-    def _say(self, name: str, parts: list[Part], right: list[Part] | None = None) -> None:
-        self.query_one(f"#{name}", OneLine).say(parts, right or [])
 
     def _view(self, side: str) -> TrajectoryView:
         return self.query_one(f"#{side}-turns", TrajectoryView)
@@ -199,11 +177,13 @@ class ItemScreen(SearchScreen):
         versions = [attempt.name for attempt in story.attempts if attempt.version is not None]
         if self.version not in names:
             self.version = (versions or names)[-1]
-        facts = self._facts
-        kind = f"  {on_one_line(story.task_type, facts)}" if story.task_type else ""
-        summary = self._facts.dotted([*who_solves(story), *(f"noisy: {doubt}" for doubt in story.doubts[:1])])
-        title = Part(f" Item {on_one_line(story.item, facts)}", Style.STRONG)
-        self._say("head", [title, Part(f"{kind}  run {story.run}", Style.FAINT)], [Part(f"{summary} ", Style.FAINT)])
+        ink = self._facts
+        title = ink.paint(Style.STRONG, f" Item {one_line(story.item)}")
+        kind = ink.paint(
+            Style.FAINT, "".join(f"  {part}" for part in (one_line(story.task_type), f"run {story.run}") if part)
+        )
+        summary = ink.dotted([*who_solves(story), *(f"noisy: {doubt}" for doubt in story.doubts[:1])])
+        self.say("head", title + kind, ink.paint(Style.FAINT, f"{summary} "))
         self._show_question()
         self._choose(names.index(self.version))
 
@@ -220,44 +200,34 @@ class ItemScreen(SearchScreen):
         self.query_one("#question", Static).update(Text(text))
 
     def _choose(self, index: int) -> None:
-        story = self._story
+        story, ink = self._story, self._facts
         if story is None:
             return
         attempt = story.attempts[index]
         self.version = attempt.name
         self.query_one(VersionStrip).show(story.attempts, index)
-        self._say("outcome", _outcome(attempt, self._facts))
-        self._say("chosen-title", _title(attempt, self._facts))
-        self._read(attempt.commit, "chosen")
-        if self._against is not None:
-            self._show_against(self._against, story)
-            return
+        reason = ink.paint(Style.FAINT, f"  {one_line(attempt.feedback)}".rstrip())
+        self.say("outcome", f"{ink.paint(Style.STRONG, f' {attempt.name}  ')}{_scores(attempt)}{reason}")
+        self._show_side("chosen", attempt.commit, attempt.name, attempt)
         earlier = [before for before in story.attempts[:index] if before.version is not None]
-        if not earlier:
-            self._say("base-title", [Part(" no base ", Style.FAINT)])
+        if self._against is not None:  # what it scored is known from here if it is of the same run
+            against = self._against
+            own = next((row for row in story.attempts if row.commit == against.commit), None)
+            self._show_side("base", against.commit, own.name if own else against.address.seen_from(story.run), own)
+        elif earlier:
+            self._show_side("base", earlier[-1].commit, f"{earlier[-1].name} (base)", earlier[-1])
+        else:
+            self.say("base-title", ink.paint(Style.FAINT, " no base "))
             self._view("base").tell(f"{attempt.name} rests on no other version")
-            return
-        self._say("base-title", _title(earlier[-1], self._facts, " (base)"))
-        self._read(earlier[-1].commit, "base")
 
-    def _show_against(self, row: LogRow, story: ItemStory) -> None:
-        """Show the other side of a comparison; what it scored is known from here if it is of the same run."""
-        own = next((attempt for attempt in story.attempts if attempt.commit == row.commit), None)
-        label = on_one_line(row.address.seen_from(story.run), self._facts)
-        self._say("base-title", _title(own, self._facts) if own is not None else [Part(f" {label} ", Style.STRONG)])
-        self._read(row.commit, "base")
-
-    def _read(self, commit: str, side: str) -> None:
-        view = self._view(side)
-        read, group = app_of(self).read, f"item-{side}"
-        read(
-            item_trajectory,
-            self.item,
-            commit,
-            then=view.show,
-            on_error=partial(view.fail, style=Style.FAINT),
-            group=group,
-        )
+    def _show_side(self, side: str, commit: str, label: str, attempt: Attempt | None) -> None:
+        ink, view = self._facts, self._view(side)
+        title = ink.paint(Style.STRONG, f" {one_line(label)} ")
+        if attempt is not None:
+            title += f"{sign(attempt.outcome, ink, attempt.absence)} {one_line(attempt.answer)} "
+        self.say(f"{side}-title", title)
+        then, fail = view.show_trajectory, partial(view.fail, style=Style.FAINT)
+        app_of(self).read(item_trajectory, self.item, commit, then=then, on_error=fail, group=f"item-{side}")
 
     def _move(self, by: int) -> None:
         strip = self.query_one(VersionStrip)
@@ -280,33 +250,12 @@ class ItemScreen(SearchScreen):
         where = f"{message.hit} of {message.hits}" if message.hits else "nothing found for"
         self.notify(f"{where}  {on_one_line(message.text, self._facts)}", timeout=2, markup=False)
 
-    def action_copy_menu(self) -> None:
-        story = self._story
-        if story is None:
-            return
-        attempt = story.attempts[self.query_one(VersionStrip).cursor]
-        choices = [
-            ("i", "item", story.item),
-            ("q", "question", story.question),
-            ("a", "answer", attempt.answer),
-            ("o", "commit", attempt.commit),
-        ]
-        self.app.push_screen(CopyScreen([choice for choice in choices if choice[2]]), self.copy)
-
-
-def _title(attempt: Attempt, facts: Screen, suffix: str = "") -> list[Part]:
-    answer = on_one_line(attempt.answer, facts)
-    parts = [
-        Part(f" {attempt.name}{suffix} ", Style.STRONG),
-        *rendered([sign(attempt.outcome, replace(facts, colour=True), attempt.absence)])[0],
-    ]
-    return [*parts, Part(f" {answer} ")]
-
-
-def _outcome(attempt: Attempt, facts: Screen) -> list[Part]:
-    parts = [Part(f" {attempt.name}  ", Style.STRONG), Part(_scores(attempt))]
-    reason = on_one_line(attempt.feedback, facts)
-    return [*parts, Part(f"  {reason}", Style.FAINT)] if reason else parts
+    def choices(self) -> Sequence[Choice]:
+        if self._story is None:
+            return ()
+        attempt = self._story.attempts[self.query_one(VersionStrip).cursor]
+        texts = (self._story.item, self._story.question, attempt.answer, attempt.commit)
+        return list(zip("iqao", ("item", "question", "answer", "commit"), texts, strict=True))
 
 
 def _scores(attempt: Attempt) -> str:

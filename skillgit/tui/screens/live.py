@@ -2,46 +2,68 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import ClassVar, Final
 
 from rich.text import Text
 from textual import events, on
 from textual.app import ComposeResult
+from textual.binding import BindingType
 from textual.containers import Container
 from textual.screen import Screen
 from textual.widgets import Static
 
 from skillgit.app.history import browse
 from skillgit.app.history.browse import EventPage
-from skillgit.app.history.live import LiveLook, Standing, live, stop_after_step, stop_now
+from skillgit.app.history.live import (
+    LiveLook,
+    RunLimits,
+    Snapshot,
+    Standing,
+    live,
+    stage_progress,
+    stop_after_step,
+    stop_now,
+)
 from skillgit.app.history.status import Unfinished, spent_on_unfinished
 from skillgit.app.workspace.command_journal import CommandRecord
 from skillgit.app.workspace.context import Context
+from skillgit.domain.cost import Cost
+from skillgit.domain.event_kinds import EventKind
 from skillgit.index.event_pages import Point
 from skillgit.index.log_filter import Selection
 from skillgit.index.rows import LogRow
-from skillgit.tui.actions import VersionScreen
 from skillgit.tui.app import SkillgitApp
 from skillgit.tui.keymap import bindings
+from skillgit.tui.screens.dialogs import AskScreen
+from skillgit.tui.screens.event import EventScreen
 from skillgit.tui.start import PAGE, STEPS
-from skillgit.tui.widgets import live as live_text
-from skillgit.tui.widgets.detail import Detail
-from skillgit.tui.widgets.lines import FindBar, KeyLine, OneLine
-from skillgit.tui.widgets.live import FailingList, LiveCurve, LiveEvents, StageBars
-from skillgit.tui.widgets.painted_lines import app_of
-from skillgit.tui.widgets.row_list import RowList
+from skillgit.tui.widgets.curve import ScorePlot
+from skillgit.tui.widgets.lines import KeyLine, OneLine
+from skillgit.tui.widgets.painted_lines import (
+    Painted,
+    PaintedLines,
+    Paragraph,
+    Paragraphs,
+    Part,
+    RowList,
+    app_of,
+    as_text,
+    columns,
+    rendered,
+)
+from skillgit.view import event_marks as cells
+from skillgit.view import numbers, progress
+from skillgit.view.event_marks import Entry
 from skillgit.view.plan import unfinished
+from skillgit.view.surface import Screen as Facts
 from skillgit.view.surface import Style
-from skillgit.view.text import one_line
-
-if TYPE_CHECKING:
-    from textual.binding import BindingType
-
+from skillgit.view.text import fit, one_line, pad, width
 
 LOOKS_EVERY: Final = 0.4
 """Seconds between two looks: with the pace of the trainer, what happens shows within a second."""
-_NOBODY: Final = -1  # the process of a trainer that has not begun
+_NOT_BEGUN: Final = -1  # the process of a trainer that has not begun
 
 
 class LiveScreen(Screen[None]):
@@ -51,28 +73,6 @@ class LiveScreen(Screen[None]):
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]  # noqa: RUF012 - as Textual declares it
     VERTICAL_BREAKPOINTS = [(0, "-short"), (24, "-tall"), (30, "-high")]  # noqa: RUF012 - likewise
     AUTO_FOCUS = "#landed"
-    DEFAULT_CSS = """
-    LiveScreen {
-        #live-head { background: $panel; }
-        #stages { height: auto; margin: 0 0; background: $background; }
-        #live-told { height: auto; max-height: 5; padding: 0 1; background: $background; }
-        #curve { display: none; height: 2fr; }
-        &.-high #curve { display: block; }
-        #live-panes { layout: horizontal; height: 3fr; }
-        &.-short #live-end, &.-short #live-pace, & .-empty { display: none; }
-        &.-narrow #live-panes { layout: vertical; }
-        #failing, #landed { width: 1fr; height: 1fr; }
-        #failing, #landed, #curve {
-            border: round $border; border-title-color: $text-muted; border-subtitle-color: $text-muted;
-            background: $background;
-        }
-        #failing:focus, #landed:focus {
-            border: round $primary; border-title-color: $primary; border-title-style: bold;
-        }
-        &.-short.-narrow.-at-landed #failing, &.-short.-narrow.-at-failing #landed { display: none; }
-        &.-ascii #failing, &.-ascii #landed, &.-ascii #curve { border: ascii $border; }
-    }
-    """
 
     def __init__(self, run: str = "", *, last: str = "", trainer: CommandRecord | None = None) -> None:
         super().__init__(classes="-at-landed")
@@ -88,10 +88,9 @@ class LiveScreen(Screen[None]):
     def compose(self) -> ComposeResult:
         yield OneLine(id="live-head")
         yield OneLine(id="live-place")
-        yield StageBars(id="stages", markup=False)
-        yield OneLine(id="live-cost")
-        yield OneLine(id="live-end")
-        yield OneLine(id="live-pace")
+        yield Static("", id="stages", markup=False)
+        for name in _SUMMARIES:
+            yield OneLine(id=f"live-{name}")
         yield Static("", id="live-told", markup=False)
         yield LiveCurve(id="curve")
         with Container(id="live-panes"):
@@ -103,7 +102,7 @@ class LiveScreen(Screen[None]):
         app = app_of(self)
         self.set_class(not app.facts.unicode, "-ascii")
         self.landed.follow(on=True)
-        self.landed.tell(f"reading {app.facts.glyphs.ellipsis}")
+        self.landed.tell_reading()
         self.failing.look(None)
         self.look_again()
         if app.watched:
@@ -120,7 +119,7 @@ class LiveScreen(Screen[None]):
     def look_again(self) -> None:
         if self._trainer is not None:
             self._trainer = self._trainer.now()
-        pid = self._trainer.pid or _NOBODY if self._trainer is not None else 0
+        pid = self._trainer.pid or _NOT_BEGUN if self._trainer is not None else 0
         then, fail = self._show, self.landed.fail
         app_of(self).read(live, self.run_name, pid=pid, last=self._last, then=then, on_error=fail, group="live")
 
@@ -148,51 +147,48 @@ class LiveScreen(Screen[None]):
         elif not self.run_name:
             self.landed.tell("no event yet")
         if look.run and (before is None or before.standing is not look.standing):
-            self._read_unfinished(look)
+            # what is not recorded yet of a run that no process works on; a trainer says it itself
+            self._unfinished = ()
+            if not look.is_alive:
+                read, then = app_of(self).read, self._show_unfinished
+                read(spent_on_unfinished, look.run, then=then, on_error=lambda _: None, group="unfinished")
         self.failing.look(look.snapshot)
-        self.query_one(StageBars).show(look.snapshot, working=look.is_alive)
         self._say_lines()
-
-    def _read_unfinished(self, look: LiveLook) -> None:
-        """Read what is not recorded yet of a run that no process works on; a trainer says it itself."""
-        self._unfinished = ()
-        if not look.is_alive:
-            read = app_of(self).read
-            read(spent_on_unfinished, look.run, then=self._show_unfinished, on_error=lambda _: None, group="unfinished")
 
     def _show_unfinished(self, runs: tuple[Unfinished, ...] | None) -> None:
         self._unfinished = runs or ()
         self._say_lines()
 
+    def _say(self, name: str, text: str, right: str = "") -> OneLine:
+        line = self.query_one(f"#live-{name}", OneLine)
+        line.say(text, right)
+        return line
+
     @on(events.Resize)
     def _say_lines(self) -> None:
-        look, facts = self.look, app_of(self).facts
+        look, app, room = self.look, app_of(self), self.size.width
         if look is None:
             return
-        title, right = live_text.head(look, facts)
-        self.query_one("#live-head", OneLine).say(title, right)
-        position = live_text.place(look, facts)
+        self._say("head", *head(look, app.facts))
+        self._write("stages", stages(look, app.facts, room - 1))
         curve = self.query_one(LiveCurve)
         curve.show_run(look, self._points, self._steps_apart)
-        room = (
-            0
-            if curve.display and self.has_class("-high")
-            else self.size.width - sum(len(part.text) for part in position) - 2
-        )
-        self.query_one("#live-place", OneLine).say(position, live_text.scores(look, self._points, facts, room))
-        for name, summary in (("cost", live_text.cost), ("end", live_text.at_end), ("pace", live_text.pace)):
-            parts, widget = summary(look, facts), self.query_one(f"#live-{name}", OneLine)
-            widget.say(parts)
-            widget.set_class(not parts, "-empty")
-        message, hint, style = live_text.told(look)
-        text = Text(facts.encodable(one_line(message)), style=app_of(self).paint(style))
-        if hint:
-            text.append(f"\nhint: {facts.encodable(one_line(hint))}", app_of(self).paint(Style.FAINT))
-        for line in unfinished(self._unfinished, facts, with_run=False):
-            text.append(f"\n{facts.encodable(line)}")
-        notice = self.query_one("#live-told", Static)
-        notice.update(text)
-        notice.display = bool(message)
+        position = place(look, app.facts)
+        rest = 0 if curve.display and self.has_class("-high") else room - width(position) - 2
+        self._say("place", position, scores(look, self._points, app.facts, rest))
+        for name, summary in _SUMMARIES.items():
+            text = summary(look, app.facts)
+            self._say(name, text).set_class(not text, "-empty")
+        message, hint, style = told(look)
+        lines = [app.facts.paint(style, one_line(message))]
+        lines += [app.facts.paint(Style.FAINT, f"hint: {one_line(hint)}")] if hint else []
+        lines += unfinished(self._unfinished, app.facts, with_run=False)
+        self._write("live-told", lines).display = bool(message)
+
+    def _write(self, name: str, lines: Iterable[str]) -> Static:
+        app, notice = app_of(self), self.query_one(f"#{name}", Static)
+        notice.update(Text("\n").join(as_text(line, app) for line in rendered(lines, app.facts)))
+        return notice
 
     def _show_events(self, page: EventPage) -> None:
         self.landed.show(page.rows)
@@ -205,12 +201,12 @@ class LiveScreen(Screen[None]):
         for name in ("landed", "failing"):
             self.set_class(self.focused is not None and self.focused.id == name, f"-at-{name}")
 
-    @on(RowList.Moved, "#landed")
+    @on(PaintedLines.Moved, "#landed")
     def _event_moved(self) -> None:
         if self.landed.current is not None:
             self.query_one(LiveCurve).point_at(self.landed.current)
 
-    @on(RowList.Opened, "#landed")
+    @on(PaintedLines.Opened, "#landed")
     def _event_opened(self) -> None:
         row = self.landed.current
         if row is not None:
@@ -235,8 +231,6 @@ class LiveScreen(Screen[None]):
 
     def action_live_stop(self) -> None:
         """Ask whether to stop after this step; once that is asked for, whether to stop as soon as can be."""
-        from skillgit.tui.screens.dialogs import AskScreen  # noqa: PLC0415 - few runs are stopped
-
         look = self._trained
         if look is None:
             return
@@ -273,39 +267,271 @@ class LiveScreen(Screen[None]):
         self.dismiss()
 
 
-class EventScreen(VersionScreen):
-    BINDINGS: ClassVar[list[BindingType]] = bindings("event", "tabs", "find")
+def watch(context: Context, trainer: CommandRecord, *, unicode: bool) -> str:
+    """Show the run of ``trainer`` until the user closes the screen, and return the run; empty before it has one."""
+    screen: list[LiveScreen] = []
 
-    def __init__(self, row: LogRow) -> None:
-        super().__init__()
-        self._row = row
+    def opening() -> LiveScreen:
+        screen.append(LiveScreen(trainer=trainer))
+        return screen[0]
 
-    def compose(self) -> ComposeResult:
-        yield Detail(id="detail")
-        yield FindBar(id="find")
-        yield KeyLine(compact=True)
+    SkillgitApp(context, opening=opening, unicode=unicode).run()
+    if screen and screen[0].look is not None and screen[0].look.standing is Standing.ENDED:
+        trainer.wait()
+    return screen[0].run_name if screen else ""
 
-    def on_mount(self) -> None:
-        self.detail.show(self._row)
-        self.detail.view.focus()
+
+# what the lines above the panes say
+
+_GOOD: Final = frozenset({"improved", "ceiling"})
+_PREFIXES: Final = {Standing.STARTING: "starting  ", Standing.STOPPING: "stops after this step  "}
+_BARS: Final = {True: "▁▂▃▄▅▆▇█", False: "_.-=+*%#"}
+_MINUTE, _HOUR = 60, 3600
+_NEAR_CAP: Final = 0.9  # the share of a cap from which on it stands out
+
+
+def head(look: LiveLook, ink: Facts) -> tuple[str, str]:
+    status, style = "not running", Style.FAINT
+    if look.is_alive:
+        status, style = f"{_PREFIXES.get(look.standing, '')}{ink.glyphs.running} pid {look.pid}", Style.RUNNING
+    elif look.standing is Standing.ENDED and look.snapshot is not None and look.snapshot.end is not None:
+        status = look.snapshot.end.outcome
+        style = Style.BEST if status in _GOOD else Style.REJECTED
+    elif look.standing is Standing.KILLED:
+        status, style = "stopped without a word", Style.REJECTED
+    title = f" {ink.paint(Style.FAINT, 'Live')}  {ink.paint(Style.STRONG, one_line(look.run))}"
+    return title, f"{ink.paint(style, status)} "
+
+
+def place(look: LiveLook, ink: Facts) -> str:
+    snapshot = look.snapshot
+    if snapshot is None or not snapshot.steps:
+        return " "
+    seconds = snapshot.seconds_left if look.is_alive else None
+    parts = [
+        progress.place(snapshot),
+        f"budget {snapshot.budget}" if snapshot.budget is not None else "",
+        f"{snapshot.share:.0%}" if snapshot.share and look.is_alive else "",
+        f"ETA {numbers.duration(seconds)}" if seconds is not None else "",
+    ]
+    return f" {ink.dotted(parts)}"
+
+
+def scores(look: LiveLook, points: Sequence[Point], ink: Facts, room: int) -> str:
+    """Return the current and the best score, and the scores of versions as a line of bars in ``room`` columns."""
+    snapshot = look.snapshot
+    values = [point.score.value for point in points if point.kind != EventKind.REJECTED and not point.score.at_most]
+    score = snapshot.score if snapshot is not None and snapshot.score is not None else next(reversed(values), None)
+    best = snapshot.best if snapshot is not None and snapshot.best is not None else max(values, default=None)
+    if score is None:
+        return ""
+    text = f"current {numbers.score(score)}  best {numbers.score(best)} "
+    newest = values[-room + len(text) + 2 :] if room > len(text) + 2 else []
+    if len(newest) < 2:  # noqa: PLR2004 - one bar says nothing
+        return text
+    bars, low, span = _BARS[ink.unicode], min(newest), (max(newest) - min(newest)) or 1.0
+    heights = (round((value - low) / span * (len(bars) - 1)) for value in newest)
+    return f"{text} {ink.paint(Style.BEST, ''.join(bars[height] for height in heights))} "
+
+
+def cost(look: LiveLook, ink: Facts) -> str:
+    """Return what the run has cost, against its caps."""
+    snapshot = look.snapshot
+    return " " if snapshot is None else _spending("cost  ", snapshot.spent, snapshot.limits, ink, " of ")
+
+
+def at_end(look: LiveLook, ink: Facts) -> str:
+    """Return what the run will have cost at its end, and how much of its caps; nothing before it has a pace."""
+    snapshot = look.snapshot
+    if snapshot is None or snapshot.projected is None or not look.is_alive:
+        return ""
+    return _spending("end   about ", snapshot.projected, snapshot.limits, ink)
+
+
+def _spending(lead: str, usage: Cost, limits: RunLimits, ink: Facts, of: str = "") -> str:
+    """Return amounts with their shares of the caps; the caps themselves behind ``of``, if that is said."""
+    tokens = usage.tokens_in + usage.tokens_out
+    price = usage.price if usage.usd or usage.unpriced or limits.usd else ""
+    parts = []
+    for text, value, cap, most in (
+        (numbers.plural(usage.calls, "call"), usage.calls, limits.calls, f"{limits.calls or 0:,}"),
+        (f"{numbers.count(tokens)} tokens", tokens, limits.tokens, numbers.count(limits.tokens or 0)),
+        (price, usage.usd, limits.usd, numbers.money(limits.usd or 0.0)),
+    ):
+        amount = f"{text}{of}{most}" if of and cap is not None and text else text
+        against = f"{amount} ({value / cap:.0%})" if cap else amount
+        parts.append(ink.paint(Style.REJECTED, against) if cap and value >= _NEAR_CAP * cap else against)
+    return f" {ink.paint(Style.FAINT, lead)}{ink.dotted(parts)}"
+
+
+def pace(look: LiveLook, ink: Facts) -> str:
+    """Return how the calls go by and how fast the run spends; nothing once no process works on it."""
+    snapshot = look.snapshot
+    if snapshot is None or not look.is_alive:
+        return ""
+    calls, recent, seconds = snapshot.calls, snapshot.recent, snapshot.recent_s
+    tokens = (recent.tokens_in + recent.tokens_out) * _MINUTE / seconds if seconds else 0.0
+    dollars = recent.usd * _HOUR / seconds if seconds else 0.0
+    rate = calls.per_second
+    parts = (
+        f"{rate:.1f} calls/s" if rate >= 1 else f"{rate * _MINUTE:.0f} calls/min",
+        f"{calls.latency_s:.1f} s each" if calls.latency_s is not None else "",
+        f"{numbers.money(dollars)}/h" if dollars else "",
+        ink.paint(Style.REJECTED, f"{calls.refused:,} refused") if calls.refused else "",
+        ink.paint(Style.REJECTED, f"{calls.failed:,} failed") if calls.failed else "",
+        f"{calls.retried:,} retried" if calls.retried else "",
+        f"{numbers.count(round(tokens))} tokens/min" if tokens else "",
+        f"{calls.in_flight} in flight",
+        f"{calls.in_batches:,} wait for a batch" if calls.in_batches else "",
+    )
+    return f" {ink.paint(Style.FAINT, 'pace  ')}{ink.dotted(parts)}"
+
+
+_SUMMARIES: Final = {"cost": cost, "end": at_end, "pace": pace}
+
+
+def told(look: LiveLook) -> tuple[str, str, Style]:
+    """Return what is said of the run besides its numbers, with a hint."""
+    snapshot = look.snapshot
+    match look.standing:
+        case Standing.IDLE:
+            hint = f"skillgit train --run {look.run}" if look.run else "skillgit train"
+            return (f"no process is training {look.run}" if look.run else "no run is trained now"), hint, Style.FAINT
+        case Standing.STARTING:
+            process = f"process {look.pid} " if look.pid else "the trainer "
+            return f"{process}has begun and said nothing yet", "", Style.FAINT
+        case Standing.ENDED if snapshot is not None and snapshot.end is not None:
+            style = Style.STRONG if snapshot.end.outcome in _GOOD else Style.REJECTED
+            return snapshot.end.message, snapshot.end.hint, style
+        case Standing.KILLED if snapshot is not None:
+            sentence = f"process {snapshot.pid} is gone without a word; what it had written is kept"
+            return sentence, f"{snapshot.command} goes on where it stands", Style.REJECTED
+        case _:
+            remark = snapshot.remarks[-1] if snapshot is not None and snapshot.remarks else ""
+            return remark, "", Style.FAINT
+
+
+_LONG, _SHORT = 10, 2  # columns of the bar of the stage that works, and of others
+
+
+def stages(look: LiveLook, ink: Facts, room: int) -> Iterator[str]:
+    """Yield lines with the stages of the step, each with a bar of how much of it is done."""
+    full, empty = ("█", "░") if ink.unicode else ("#", ".")
+    line = ""
+    for stage in stage_progress(look.snapshot, is_alive=look.is_alive):
+        here, over = stage.phase == "now", stage.phase == "over"
+        length = _LONG if here else _SHORT
+        share = 1.0 if over else stage.done / stage.total if stage.total else 0.0
+        full_cells = min(length, round(length * share))
+        count = f" {min(stage.done, stage.total)}/{stage.total}" if stage.total else ""
+        bar = ink.paint(Style.RUNNING if here else Style.FAINT, full * full_cells)
+        bar += ink.paint(Style.FAINT, empty * (length - full_cells)) + (
+            count if here else ink.paint(Style.FAINT, count)
+        )
+        bar = f"{ink.paint(Style.STRONG if here else Style.FAINT, stage.name)} {bar}"
+        if line and width(line) + 2 + width(bar) > room:
+            yield line
+            line = ""
+        line = f"{line}  {bar}" if line else f" {bar}"
+    yield line
+
+
+# the panes
+
+_INDENT = 6
+_UNTYPED = "default"  # the type of items that have none
+_LEAST = 8  # columns of a title, however narrow the list is
+
+
+class FailingList(Paragraphs, inherit_bindings=False):
+    """Failing items by reason, the most frequent one first; the view stays where it is when there are others."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("list")
+
+    def look(self, snapshot: Snapshot | None) -> None:
+        is_rolled = snapshot is not None and snapshot.rolled
+        counts = f"  {snapshot.failed} of {snapshot.rolled}  {snapshot.looked_at}" if snapshot and is_rolled else ""
+        self.border_title = f"Failing now{counts}"
+        paragraphs = list(_failing(snapshot, self.ink)) if snapshot is not None else []
+        if not paragraphs:
+            self.tell("nothing fails so far" if is_rolled else "no item was rolled out yet")
+        elif paragraphs != self.facts or not self.count:
+            self.show(paragraphs)
+
+
+def _failing(snapshot: Snapshot, screen: Facts) -> Iterator[Paragraph]:
+    for failing in snapshot.failing:
+        kind = f"{failing.task_type}: " if failing.task_type not in {"", _UNTYPED} else ""
+        alone = failing.count == 1
+        reason = failing.example if alone else failing.reason
+        yield Paragraph(f"{kind}{reason}", "", indent=_INDENT, lead=f"{failing.count:>4}")
+        more = f" {screen.glyphs.ellipsis}" if failing.count > len(failing.items) else ""
+        yield Paragraph(f"{' '.join(failing.items)}{more}", Style.REF, indent=_INDENT)
+        if not alone and failing.example != failing.reason:
+            yield Paragraph(f"as in: {failing.example}", Style.FAINT, indent=_INDENT)
+
+
+class LiveEvents(RowList):
+    """Events, newest first; while ``following``, the cursor stays on the newest one."""
+
+    rows: tuple[LogRow, ...] = ()
+    following = True
 
     @property
     def current(self) -> LogRow | None:
-        return self._row
+        return self.rows[self.cursor] if self.count else None
+
+    def show(self, rows: Sequence[LogRow]) -> None:
+        before, self.rows = self.current, tuple(rows)
+        if not self.rows:
+            self.tell("no event yet")
+            return
+        self.show_count(len(self.rows))
+        stays = before is not None and not self.following
+        commit = before.commit if before is not None and stays else self.rows[0].commit
+        self.choose(next((index for index, row in enumerate(self.rows) if row.commit == commit), self.cursor))
+
+    def follow(self, *, on: bool) -> None:
+        self.following = on
+        if on:
+            self.choose(0)
+        self.border_title = f"Events{'  following' if on else ''}"
+
+    def _go(self, line: int) -> None:
+        super()._go(line)
+        if self.cursor and self.following and self.count:
+            self.follow(on=False)
+
+    def painted(self, line: int) -> Painted:
+        return event_line(self.rows[line], self.ink)
 
 
-def watch(context: Context, trainer: CommandRecord, *, unicode: bool) -> str:
-    """Show the run of ``trainer`` until the user closes the screen, and return the run; empty before it has one."""
-    screens: list[LiveScreen] = []
+def event_line(row: LogRow, screen: Facts) -> Painted:
+    """Return an event with what its score was comparison with, as ``.7250 > .7000``."""
+    entry = Entry.of_row(row)
+    comparison = screen.encodable(cells.score(entry)).strip()
+    if entry.score is not None and entry.delta is not None and entry.is_measured:
+        sign = ">" if entry.delta > 0 else screen.glyphs.at_most
+        comparison = f"{comparison} {sign} {numbers.score(entry.score.value - entry.delta)}"
+    front = (
+        Part(f" {row.time.astimezone():%H:%M:%S} ", Style.FAINT),
+        Part(f"{cells.glyph(entry, screen.glyphs)} ", cells.style(entry)),
+        Part(f"{entry.label:<4}", Style.STRONG if row.version is not None else ""),
+        Part(f"{comparison:<15} ", cells.style(entry)),
+    )
+    room = max(_LEAST, screen.width - columns(front) - 1)
+    title = fit(screen.encodable(one_line(cells.title(entry))), room, screen.glyphs.ellipsis)
+    return (*front, Part(pad(title, room), Style.FAINT if row.version is None else ""))
 
-    def opening() -> LiveScreen:
-        screens.append(LiveScreen(trainer=trainer))
-        return screens[0]
 
-    SkillgitApp(context, opening=opening, unicode=unicode).run()
-    if not screens:
-        return ""
-    look = screens[0].look
-    if look is not None and look.standing is Standing.ENDED:
-        trainer.wait()
-    return screens[0].run_name
+class LiveCurve(ScorePlot, can_focus=False):
+    """The scores of a run by step, with room for the steps to come."""
+
+    def show_run(self, look: LiveLook, points: Sequence[Point], apart: int) -> None:
+        snapshot, signs = look.snapshot, app_of(self).facts.glyphs
+        self.show(points, steps=snapshot.steps if snapshot is not None and look.is_alive else 0)
+        self.border_title = f"Score{f'  1 step in {apart}' if apart > 1 else ''}"
+        self.border_subtitle = (
+            f"{signs.best} best  {signs.accepted} accepted  {signs.rejected} rejected  {signs.at_most} at most"
+            f"  {signs.slow} slow update"
+        )

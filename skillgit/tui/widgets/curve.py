@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from math import ceil, floor, log10
 from typing import Final, NamedTuple
@@ -32,20 +32,20 @@ class Dot(NamedTuple):
     is_kept: bool = True  # whether the line of the best score so far may rise to it
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlottedRun:
+class PlottedRun(NamedTuple):
     dots: Sequence[Dot]  # from left to right
     style: Style  # that of the line of its best score so far
 
 
-RUN_SIGNS: Final = ("●", "▲", "■", "◆", "▼", "○", "△", "□")
-_ASCII_RUN_SIGNS: Final = ("o", "^", "#", "x", "v", "+", "*", "=")
+_RUN_SIGNS: Final = {True: "●▲■◆▼○△□", False: "o^#xv+*="}
 _RUN_STYLES: Final = (Style.BEST, Style.REJECTED, Style.SLOW, Style.RUNNING, Style.REVERTED, Style.EDITED)
+_REFUSED: Final = frozenset({EventKind.REJECTED, EventKind.SLOW_PROPOSED})
+_TOP: Final = 99  # the rank of what is under the cursor
 
 
 def run_look(number: int, screen: Screen) -> tuple[str, Style]:
     """Return the sign and the colour of the run with that number, from 0, among several in one plot."""
-    signs = RUN_SIGNS if screen.unicode else _ASCII_RUN_SIGNS
+    signs = _RUN_SIGNS[screen.unicode]
     return signs[number % len(signs)], _RUN_STYLES[number % len(_RUN_STYLES)]
 
 
@@ -53,17 +53,14 @@ def overlaid(curves: Sequence[Sequence[tuple[float, float]]], screen: Screen) ->
     """Return several runs, each the places and the scores of its versions from left to right, with distinct signs."""
     looks = [run_look(number, screen) for number in range(len(curves))]
     return tuple(
-        PlottedRun(dots=[Dot(x, score, sign, style, len(curves) - number) for x, score in curve], style=style)
+        PlottedRun([Dot(x, score, sign, style, len(curves) - number) for x, score in curve], style)
         for number, (curve, (sign, style)) in enumerate(zip(curves, looks, strict=True))
     )
 
 
-_REFUSED: Final = frozenset({EventKind.REJECTED, EventKind.SLOW_PROPOSED})
-
-
 def by_event(points: Sequence[Point], glyphs: Glyphs) -> PlottedRun:
     """Return one run by step, with the signs of its events; a bound's says that the score is there or below."""
-    return PlottedRun(dots=[_dot(point, glyphs) for point in points], style=Style.FAINT)
+    return PlottedRun([_dot(point, glyphs) for point in points], Style.FAINT)
 
 
 def _dot(point: Point, glyphs: Glyphs) -> Dot:
@@ -84,8 +81,8 @@ class Scale(NamedTuple):
     @classmethod
     def over(cls, dots: Sequence[Dot], columns: int, rows: int, last: float = 0) -> Scale:
         """Return the scale that shows all of ``dots``, and the places up to ``last``."""
-        places, scores = [dot.x for dot in dots], [dot.score for dot in dots]
-        return cls((min(places), max(*places, last)), (min(scores), max(scores)), columns, rows)
+        xs, scores = [dot.x for dot in dots], [dot.score for dot in dots]
+        return cls((min(xs), max(*xs, last)), (min(scores), max(scores)), columns, rows)
 
     def column(self, x: float) -> int:
         first, last = self.sides
@@ -111,26 +108,20 @@ def drawing(runs: Sequence[PlottedRun], scale: Scale, glyphs: Glyphs) -> _Cells:
     """Return every sign of a plot: the lines of the best scores so far, and over them the scores themselves."""
     grid: _Cells = {}
     for run in reversed(runs):  # of lines that meet, the first run's is seen
-        grid.update(_best_line(run, scale, glyphs))
-    dots = (dot for run in runs for dot in run.dots)
-    grid.update((scale.at(dot), (dot.sign, dot.style)) for dot in sorted(dots, key=lambda dot: dot.rank))
+        versions = [dot for dot in run.dots if dot.is_kept]
+        if not versions:
+            continue
+        heights = accumulate((scale.row(dot.score) for dot in versions), min)
+        corners = [*zip((scale.column(dot.x) for dot in versions), heights, strict=True)]
+        end = scale.column(max(dot.x for dot in run.dots))
+        for (start, row), (right, higher) in pairwise([*corners, (end, corners[-1][1])]):
+            grid |= {(column, row): (glyphs.rule, run.style) for column in range(start + 1, right + 1)}
+            if higher < row:
+                grid |= {(right, between): (glyphs.line, run.style) for between in range(higher + 1, row)}
+                grid |= {(right, row): (glyphs.up_left, run.style), (right, higher): (glyphs.down_right, run.style)}
+    for dot in sorted((dot for run in runs for dot in run.dots), key=lambda dot: dot.rank):
+        grid[scale.at(dot)] = (dot.sign, dot.style)
     return grid
-
-
-def _best_line(run: PlottedRun, scale: Scale, glyphs: Glyphs) -> _Cells:
-    versions = [dot for dot in run.dots if dot.is_kept]
-    if not versions:
-        return {}
-    heights = accumulate((scale.row(dot.score) for dot in versions), min)
-    corners = [*zip((scale.column(dot.x) for dot in versions), heights, strict=True)]
-    end = scale.column(max(dot.x for dot in run.dots))
-    signs: dict[tuple[int, int], str] = {}
-    for (start, row), (right, higher) in pairwise([*corners, (end, corners[-1][1])]):
-        signs |= {(column, row): glyphs.rule for column in range(start + 1, right + 1)}
-        if higher < row:
-            signs |= {(right, between): glyphs.line for between in range(higher + 1, row)}
-            signs |= {(right, row): glyphs.up_left, (right, higher): glyphs.down_right}
-    return {where: (sign, run.style) for where, sign in signs.items()}
 
 
 def ticks(first: float, last: float, most: int) -> Iterator[float]:
@@ -151,10 +142,7 @@ _AXIS = 7  # columns of the numbers and the line at the left
 _LEAST_ROWS = 3
 _ROWS_APART = 4  # rows between two numbers at the left, where there are many
 _TICK = 12  # columns between two numbers below, at least
-
-
-def _whole(number: float) -> str:
-    return f"{number:,.0f}"
+WHOLE = "{:,.0f}".format
 
 
 class ScorePlot(Widget, can_focus=True):
@@ -163,7 +151,7 @@ class ScorePlot(Widget, can_focus=True):
     runs: tuple[PlottedRun, ...] = ()
     cursor: Dot | None = None
     _axis, _last = "step", 0.0
-    _label: Callable[[float], str] = staticmethod(_whole)
+    _label: Callable[[float], str] = WHOLE
 
     def show(self, points: Sequence[Point], *, steps: int = 0) -> None:
         """Show one run by what happened at each step; with room up to ``steps`` where it is not over."""
@@ -171,7 +159,7 @@ class ScorePlot(Widget, can_focus=True):
         self.show_runs((run,) if points else (), last=steps)
 
     def show_runs(
-        self, runs: Sequence[PlottedRun], *, axis: str = "step", last: float = 0, label: Callable[[float], str] = _whole
+        self, runs: Sequence[PlottedRun], *, axis: str = "step", last: float = 0, label: Callable[[float], str] = WHOLE
     ) -> None:
         """Show runs over each other (see :func:`overlaid`) by ``axis``, whose places ``label`` writes."""
         self._label = label
@@ -190,52 +178,38 @@ class ScorePlot(Widget, can_focus=True):
 
     def render(self) -> Text:
         app = app_of(self)
+        faint, glyphs = app.paint(Style.FAINT), app.facts.glyphs
         columns, rows = self.size.width - _AXIS, self.size.height - 1
-        dots = [dot for run in self.runs for dot in run.dots]
-        if not dots or columns < _AXIS or rows < _LEAST_ROWS:
-            return Text("" if dots else " no scores yet", style=app.paint(Style.FAINT))
-        runs, cursor = self.runs, self.cursor
-        if cursor is not None:
-            runs, dots = (*runs, PlottedRun(dots=[cursor], style=Style.FAINT)), [*dots, cursor]
+        cursor = [self.cursor] if self.cursor is not None else []
+        runs = (*self.runs, PlottedRun(cursor, Style.FAINT))
+        dots = [dot for run in runs for dot in run.dots]
+        if len(dots) == len(cursor) or columns < _AXIS or rows < _LEAST_ROWS:
+            return Text("" if len(dots) > len(cursor) else " no scores yet", style=faint)
         scale = Scale.over(dots, columns, rows, self._last)
-        return self._drawn(scale, drawing(runs, scale, app.facts.glyphs), scale.at(cursor) if cursor else None)
-
-    def _drawn(self, scale: Scale, grid: _Cells, at: tuple[int, int] | None) -> Text:
-        app = app_of(self)
-        faint, text = app.paint(Style.FAINT), Text(no_wrap=True, end="")
+        lines = defaultdict[int, list[tuple[int, str, Paint]]](list)
+        for (x, y), (sign, meaning) in sorted(drawing(runs, scale, glyphs).items()):
+            stands_out = any((x, y) == scale.at(dot) for dot in cursor)
+            lines[y].append((x, sign, app.paint(meaning) + Paint(reverse=True) if stands_out else app.paint(meaning)))
+        gaps = max(2, rows // _ROWS_APART)  # the first row has a number, the last, and some between
+        label_rows = {(number * (rows - 1) + gaps // 2) // gaps for number in range(gaps + 1)}
         low, high = scale.scores
-        label_rows = _evenly(scale.rows) if high > low else {scale.rows // 2}
-        rows: dict[int, list[tuple[int, str, Style]]] = {}
-        for (x, y), (sign, meaning) in sorted(grid.items()):
-            rows.setdefault(y, []).append((x, sign, meaning))
-        for y in range(scale.rows):
-            score = numbers.score(scale.score(y)) if y in label_rows else ""
-            text.append(f"{score:>5} {app.facts.glyphs.line}", faint)
+        text = Text(no_wrap=True, end="")
+        for y in range(rows):
+            score = numbers.score(scale.score(y)) if y in (label_rows if high > low else {rows // 2}) else ""
+            text.append(f"{score:>5} {glyphs.line}", faint)
             end = 0
-            for x, sign, meaning in rows.get(y, ()):
-                style = app.paint(meaning)
-                text.append(" " * (x - end)).append(sign, style + Paint(reverse=True) if (x, y) == at else style)
+            for x, sign, style in lines[y]:
+                text.append(" " * (x - end)).append(sign, style)
                 end = x + 1
-            text.append(" " * (scale.columns - end))
-            text.append("\n")
-        return text.append(f"{self._axis:>5}  {self._below(scale)}", faint)
+            text.append(" " * (columns - end) + "\n")
+        return text.append(f"{self._axis:>5}  {self._places(scale)}", faint)
 
-    def _below(self, scale: Scale) -> str:
+    def _places(self, scale: Scale) -> str:
         """Return the numbers of the places, each under its own."""
         line = " " * scale.columns
-        first, last = scale.sides
-        for step in ticks(first, last, scale.columns // _TICK):
-            label = self._label(step)
-            begin = max(0, min(scale.column(step) - len(label) // 2, scale.columns - len(label)))
+        for tick in ticks(*scale.sides, scale.columns // _TICK):
+            label = self._label(tick)
+            begin = max(0, min(scale.column(tick) - len(label) // 2, scale.columns - len(label)))
             if not line[max(0, begin - 1) : begin + len(label) + 1].strip():
                 line = line[:begin] + label + line[begin + len(label) :]
         return line
-
-
-_TOP = 99  # the rank of what is under the cursor
-
-
-def _evenly(rows: int) -> frozenset[int]:
-    """Return the rows that have a number: the first, the last, and some between."""
-    gaps = max(2, rows // _ROWS_APART)
-    return frozenset((number * (rows - 1) + gaps // 2) // gaps for number in range(gaps + 1))

@@ -1,112 +1,70 @@
-"""A difference to read and to walk through: in one column or two, with changed words, hunk by hunk."""
+"""A difference to read and to walk through: in one column or two, with mark words, hunk by hunk."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from enum import Enum, auto
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partialmethod
 from itertools import islice, zip_longest
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
-from rich.cells import cell_len
+from textual.binding import BindingType
 from textual.message import Message
 
 from skillgit.domain.text_diff import CONTEXT, FileDiff, Hunk, Line, Sign, Span
 from skillgit.tui.keymap import bindings
-from skillgit.tui.widgets.painted_lines import AT_ONCE, Mark, Painted, PaintedLines, Part, emphasised
-from skillgit.tui.widgets.shown_text import ShownLine, broken, cut, shown
+from skillgit.tui.widgets.painted_lines import (
+    Mark,
+    Painted,
+    Part,
+    RenderedLines,
+    app_of,
+    broken,
+    columns,
+    emphasised,
+    on_one_line,
+)
 from skillgit.view.diff import SAME, UNENDED, hunk_head, moved
 from skillgit.view.diff import rows as beside
-from skillgit.view.surface import Screen, Style
-
-if TYPE_CHECKING:
-    from textual.binding import BindingType
-
+from skillgit.view.surface import Style
+from skillgit.view.text import fit, visible_line
 
 GUTTER = 4
 """Columns before the text that are not its number: the mark of the hunk, a space, the sign and what moved."""
-BETWEEN = 1
-"""Columns between two sides."""
 _NARROWEST = 8  # columns of text on a side, however narrow the screen is
-
-
-class RowKind(Enum):
-    BLANK = auto()
-    FILE = auto()
-    NOTE = auto()
-    HUNK = auto()
-    LINE = auto()
-
-
-class Piece(NamedTuple):
-    """A part of a line that has a row, or one half of a row, to itself: text, or a note on the line."""
-
-    line: Line
-    shown: ShownLine
-    start: int
-    end: int
-    note: str = ""
-
-
-class DiffRow(NamedTuple):
-    """One row; one of two columns has a right side, the newer one. Outside of hunks ``hunk`` is -1."""
-
-    kind: RowKind
-    hunk: int = -1
-    text: str = ""
-    left: Piece | None = None
-    right: Piece | None = None
-
-
-class DiffLayout(NamedTuple):
-    """How rows are divided; ``columns`` are those of the text in a row, or on a side."""
-
-    side: bool
-    numbers: int
-    columns: int
-    unicode: bool = True
-
-    @property
-    def half(self) -> int:
-        return self.numbers + GUTTER + self.columns
-
-
-class Arranged(NamedTuple):
-    """The rows of a difference, and which of them shows the line that was asked for."""
-
-    layout: DiffLayout
-    rows: Sequence[DiffRow] = ()
-    hunks: Sequence[int] = ()
-    top: int = 0
-
-
 MOST_CONTEXT = 10_000
 _SIGNS = {True: ("▌", "»"), False: (">", "m")}
 """With all signs and without: what marks the present hunk, and a line that moved."""
 _STYLES = {Sign.ADDED: "diff--added", Sign.REMOVED: "diff--removed", Sign.SAME: ""}
-_WORDS = {Sign.ADDED: "diff--added-word", Sign.REMOVED: "diff--removed-word"}
-_HEADS = {RowKind.FILE: Style.STRONG, RowKind.NOTE: Style.FAINT, RowKind.HUNK: Style.RUNNING}
 
 
-class DiffView(PaintedLines):
-    """The difference of some files; only rows on the screen are painted, and many are laid out beside the screen."""
+class LinePiece(NamedTuple):
+    """A part of a line that has a row, or one half of a row, to itself: what is in front of it, and its place."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings("list", "diff", "find")
+    line: Line
+    front: Painted
+    text: str  # the whole line as it is shown, or a note on it
+    start: int
+    end: int
+    style: Style | str
+    words: Sequence[Span] = ()  # what mark
+
+
+class DiffRow(NamedTuple):
+    """A heading, or one line or two; outside of hunks ``hunk`` is -1."""
+
+    hunk: int
+    heading: Part = Part("")
+    sides: Sequence[LinePiece | None] = ()
+
+
+class DiffView(RenderedLines[Sequence[FileDiff]]):
+    """The difference of some files; only rows on the screen are painted."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("diff")
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         *("diff--added", "diff--removed", "diff--added-word", "diff--removed-word", "diff--moved", "diff--number")
     }
-    DEFAULT_CSS = """
-    DiffView {
-        & > .diff--added { color: $success; }
-        & > .diff--removed { color: $error; }
-        & > .diff--added-word { color: $text; background: $success-muted; text-style: bold underline; }
-        & > .diff--removed-word { color: $text; background: $error-muted; text-style: bold underline; }
-        & > .diff--moved { color: $text-muted; text-style: italic; }
-        & > .diff--number { color: $text-muted; }
-    }
-    """
 
     @dataclass
     class ContextWanted(Message):
@@ -121,112 +79,127 @@ class DiffView(PaintedLines):
     side = False
     context = CONTEXT
     hunk = 0
-    _files: Sequence[FileDiff] = ()
-    _rows = Arranged(DiffLayout(side=False, numbers=1, columns=1))
+    hunks: Sequence[int] = ()
+    """The rows of the headings of the hunks."""
+    lines: Sequence[DiffRow] = ()
+    _half = 0  # columns of a row, or of a side
 
-    def show(self, files: Sequence[FileDiff], *, context: int = CONTEXT) -> None:
+    def show_files(self, files: Sequence[FileDiff], *, context: int = CONTEXT) -> None:
         """Show the difference of ``files``, which have ``context`` unchanged lines around a change."""
-        self.shown()
-        self._files, self.context = files, context
+        self.context = context
+        self.show(files)
         if not files:
             self.tell(SAME)
-        self.lay_out()
 
-    @property
-    def hunks(self) -> int:
-        return len(self._rows.hunks)
+    def weight(self, facts: Sequence[FileDiff]) -> int:
+        return sum(len(hunk.lines) for file in facts for hunk in file.hunks)
 
-    def lay_out(self) -> None:
-        """Lay the rows out; beside the screen if there are many, and what is shown stays until then."""
-        if not (self.is_mounted and self.size.width):
-            return
-        if sum(len(hunk.lines) for file in self._files for hunk in file.hunks) <= AT_ONCE:
-            self._take(self._arranged())
-        else:
-            self.run_worker(self._lay_out_beside(), group="layout", exclusive=True)
+    def divided(self, files: Sequence[FileDiff]) -> tuple[int, int]:
+        """Return how many digits the numbers of lines have, and the columns of the text in a row or on a side."""
+        extents = (sum(extent) for file in files for hunk in file.hunks for extent in (hunk.old, hunk.new))
+        digits = len(str(max(extents, default=0)))
+        return digits, max(_NARROWEST, ((self.room - 1) // 2 if self.side else self.room) - digits - GUTTER)
 
-    async def _lay_out_beside(self) -> None:
-        self._take(await asyncio.to_thread(self._arranged))
+    def made(self, facts: Sequence[FileDiff]) -> Sequence[DiffRow]:
+        return list(self._rows(facts, *self.divided(facts)))
 
-    def _arranged(self) -> Arranged:
-        layout = divided(self._files, self.room, side=self.side, unicode=self.ink.unicode)
-        return arranged(self._files, layout, self._top)
-
-    def _take(self, rows: Arranged) -> None:
-        self._rows = rows
-        self.hunk = max(0, min(self.hunk, len(rows.hunks) - 1))
-        self.show_count(len(rows.rows))
-        self._find_again()
-        self.bring_to_top(rows.top)
+    def take(self, lines: Sequence[DiffRow]) -> None:
+        """Let the screen begin with the line that it began with; at the beginning it stays."""
+        top = self.top
+        super().take(lines)
+        self.hunks = [index for index, row in enumerate(lines) if row.heading.style is Style.RUNNING]
+        self.hunk = max(0, min(self.hunk, len(self.hunks) - 1))
+        self._half = GUTTER + sum(self.divided(self.facts or ()))
+        candidates = (index for index, row in enumerate(lines) if top is not None and top in map(_place, row.sides))
+        self.bring_to_top(next(candidates, 0))
         self.post_message(self.Changed())
 
     @property
-    def _top(self) -> Line | None:
-        """The line that the screen begins with; nothing at the beginning, which stays there."""
+    def top(self) -> tuple[int | None, int | None, str] | None:
+        """The line that the screen begins with; None at the beginning."""
         start = self.scroll_offset.y
-        rows = islice(self._rows.rows, start, None) if start else ()
-        return next((piece.line for row in rows for piece in (row.left, row.right) if piece), None)
+        rows = islice(self.lines, start, None) if start else ()
+        return next((_place(side) for row in rows for side in row.sides if side is not None), None)
+
+    def _rows(self, files: Sequence[FileDiff], digits: int, width: int) -> Iterator[DiffRow]:
+        ink, number = replace(app_of(self).facts, colour=False), 0
+        for index, file in enumerate(files):
+            if index:
+                yield DiffRow(-1)
+            counts = f"   +{file.added} -{file.removed}" if file.hunks else ""
+            yield DiffRow(-1, Part(f"{on_one_line(file.path, ink)}{counts}", Style.STRONG))
+            yield from (DiffRow(-1, Part(on_one_line(note, ink), Style.FAINT)) for note in file.notes)
+            for hunk in file.hunks:
+                yield DiffRow(number, Part(on_one_line(hunk_head(hunk, ink), ink), Style.RUNNING))
+                for pair in self._pairs(hunk):
+                    halves = (
+                        self._stretches(file, line, digits, width, side) if line else ()
+                        for side, line in enumerate(pair)
+                    )
+                    yield from (DiffRow(number, Part(""), sides) for sides in zip_longest(*halves))
+                number += 1
+
+    def _pairs(self, hunk: Hunk) -> Iterable[tuple[Line | None, ...]]:
+        return beside(hunk) if self.side else ((line,) for line in hunk.lines)
+
+    def _stretches(self, file: FileDiff, line: Line, digits: int, width: int, side: int) -> Sequence[LinePiece]:
+        ink = app_of(self).facts
+        number = (line.old, line.new)[side] if self.side else line.new or line.old
+        style = "diff--moved" if line.moved is not None else _STYLES[Sign(line.sign)]
+        sign = f"{line.sign.value}{_SIGNS[ink.unicode][1] if line.moved is not None else ' '}"
+        front = (Part(f"{number or '':>{digits}} ", "diff--number"), Part(sign, style))
+        under = (Part(" " * (digits + 3)),)
+        text, words = visible_line(line, ink)
+        stretches = [
+            LinePiece(line, under if start else front, text, start, end, style, words)
+            for start, end in broken(text, width)
+        ]
+        notes = ([f"({moved(file, line)})"] if line.moved is not None else []) + ([] if line.ended else [UNENDED])
+        for note in (on_one_line(note, ink) for note in notes):
+            stretches += [LinePiece(line, under, note, a, b, Style.FAINT) for a, b in broken(note, width)]
+        return stretches
 
     def painted(self, line: int) -> Painted:
-        row = self._rows.rows[line]
-        mark = Part(self._sign(0), Style.RUNNING) if self.hunks and row.hunk == self.hunk else Part(" ")
-        if row.kind is RowKind.LINE:
-            return (mark, *self._sides(line, row))
-        head = cut(row.text, self.room - 1, self.ink)
-        return (mark, Part(head, _HEADS.get(row.kind, "")))
+        row, unicode = self.lines[line], app_of(self).facts.unicode
+        mark = Part(_SIGNS[unicode][0] if self.hunks and row.hunk == self.hunk else " ", Style.RUNNING)
+        if not row.sides:
+            return mark, Part(fit(row.heading.text, self.room - 1, self.ink.glyphs.ellipsis), row.heading.style)
+        sides = [tuple(self._side(line, side)) if side is not None else () for side in row.sides]
+        if len(sides) == 1:
+            return mark, *sides[0]
+        return (
+            mark,
+            *sides[0],
+            Part(" " * (self._half - 1 - columns(sides[0]))),
+            Part(self.ink.glyphs.line, Style.FAINT),
+            *sides[1],
+        )
 
-    def _sign(self, index: int) -> str:
-        return _SIGNS[self._rows.layout.unicode][index]
+    def _side(self, line: int, side: LinePiece) -> Iterator[Part]:
+        yield from side.front
+        marks: list[Mark] = []
+        if side.style is not Style.FAINT:
+            mark = f"{_STYLES[side.line.sign]}-word" if self.word and side.line.sign is not Sign.SAME else ""
+            marks = [*((span, mark) for span in side.words if mark), *self.marks(line, side.text)]
+        yield from emphasised(side.text, side.start, side.end, side.style, marks)
 
-    def _sides(self, index: int, row: DiffRow) -> Iterator[Part]:
-        layout = self._rows.layout
-        if not layout.side:
-            if row.left is not None:
-                yield from self._piece(index, row.left, row.left.line.new or row.left.line.old)
-            return
-        parts = tuple(self._piece(index, row.left, row.left.line.old)) if row.left is not None else ()
-        yield from parts
-        yield Part(" " * (layout.half - 1 - sum(cell_len(part.text) for part in parts)))
-        yield Part(self.ink.glyphs.line, Style.FAINT)
-        if row.right is not None:
-            yield from self._piece(index, row.right, row.right.line.new)
-
-    def _piece(self, index: int, piece: Piece, number: int | None) -> Iterator[Part]:
-        line, layout = piece.line, self._rows.layout
-        style = "diff--moved" if line.moved is not None else _STYLES[Sign(line.sign)]
-        if piece.start or piece.note:
-            yield Part(" " * (layout.numbers + 3))
-        else:
-            yield Part(f"{number or '':>{layout.numbers}} ", "diff--number")
-            yield Part(f"{line.sign.value}{self._sign(1) if line.moved is not None else ' '}", style)
-        if piece.note:
-            yield Part(piece.note, Style.FAINT)
-            return
-        marks: list[Mark] = self.marks(index, piece.shown.text) if self.sought else []
-        if self.word and line.sign in _WORDS:
-            marks = [*((span, _WORDS[line.sign]) for span in piece.shown.spans(line.spans)), *marks]
-        yield from emphasised(piece.shown.text, piece.start, piece.end, style, marks)
+    def text_of(self, line: int) -> str:
+        return "".join(part.text for part in self.painted(line))
 
     def lines_with(self) -> Iterator[int]:
         """Yield the rows with a hit; one over the end of a row counts where it begins."""
-        cache: tuple[str, list[Span]] = ("", [])
-        for index, row in enumerate(self._rows.rows):
-            if row.kind is not RowKind.LINE:
-                if self.matches(row.text):
-                    yield index
-                continue
-            for piece in (row.left, row.right):
-                if piece is None or piece.note:
-                    continue
-                if piece.shown.text is not cache[0]:
-                    cache = (piece.shown.text, self.matches(piece.shown.text))
-                if any(piece.start <= start < piece.end for start, _ in cache[1]):
-                    yield index
-                    break
+        for index, row in enumerate(self.lines):
+            if self.matches(row.heading.text) or any(
+                side.start <= start < side.end
+                for side in row.sides
+                if side is not None and side.style is not Style.FAINT
+                for start, _ in self.matches(side.text)
+            ):
+                yield index
 
     def _walk(self, by: int) -> None:
         """Go to the next hunk, from the present one if it is on the screen and from the top of the screen otherwise."""
-        hunks = self._rows.hunks
+        hunks = self.hunks
         if not hunks:
             return
         top, height = self.scroll_offset.y, self.size.height
@@ -252,71 +225,16 @@ class DiffView(PaintedLines):
         self.side = not self.side
         self.lay_out()
 
+    def _ask(self, lines: int) -> None:
+        if lines != self.context and lines <= MOST_CONTEXT:
+            self.post_message(self.ContextWanted(lines))
+
     def action_diff_more(self) -> None:
         self._ask(max(1, self.context * 2))
 
     def action_diff_less(self) -> None:
         self._ask(self.context // 2)
 
-    def _ask(self, lines: int) -> None:
-        if lines != self.context and lines <= MOST_CONTEXT:
-            self.post_message(self.ContextWanted(lines))
 
-
-def divided(files: Sequence[FileDiff], width: int, *, side: bool, unicode: bool = True) -> DiffLayout:
-    extents = (extent for file in files for hunk in file.hunks for extent in (hunk.old, hunk.new))
-    numbers = len(str(max(map(sum, extents), default=0)))
-    room = (width - BETWEEN) // 2 if side else width
-    return DiffLayout(side=side, numbers=numbers, columns=max(_NARROWEST, room - numbers - GUTTER), unicode=unicode)
-
-
-def arranged(files: Sequence[FileDiff], layout: DiffLayout, top: Line | None = None) -> Arranged:
-    """Return the rows of ``files``, and where the line ``top`` of other rows is among them."""
-    rows = list(_rows(files, layout))
-    hunks = [index for index, row in enumerate(rows) if row.kind is RowKind.HUNK]
-    key = None if top is None else (top.old, top.new, top.text)
-    at = next((index for index, row in enumerate(rows) if key and key in _said(row)), 0)
-    return Arranged(layout, rows, hunks, at)
-
-
-def _said(row: DiffRow) -> list[tuple[int | None, int | None, str]]:
-    return [(piece.line.old, piece.line.new, piece.line.text) for piece in (row.left, row.right) if piece]
-
-
-def _rows(files: Sequence[FileDiff], layout: DiffLayout) -> Iterator[DiffRow]:
-    screen = Screen(unicode=layout.unicode)
-    number = 0
-    for index, file in enumerate(files):
-        if index:
-            yield DiffRow(RowKind.BLANK)
-        counts = f"   +{file.added} -{file.removed}" if file.hunks else ""
-        yield DiffRow(RowKind.FILE, text=f"{shown(file.path, screen).text}{counts}")
-        yield from (DiffRow(RowKind.NOTE, text=shown(note, screen).text) for note in file.notes)
-        for hunk in file.hunks:
-            yield DiffRow(RowKind.HUNK, number, shown(hunk_head(hunk, screen), screen).text)
-            yield from _lines(file, hunk, number, layout)
-            number += 1
-
-
-def _lines(file: FileDiff, hunk: Hunk, number: int, layout: DiffLayout) -> Iterator[DiffRow]:
-    if not layout.side:
-        for line in hunk.lines:
-            for piece in _pieces(file, line, layout):
-                yield DiffRow(RowKind.LINE, number, "", piece)
-        return
-    for old, new in beside(hunk):
-        old_pieces = _pieces(file, old, layout) if old else ()
-        new_pieces = old_pieces if new is old else _pieces(file, new, layout) if new else ()
-        for first, second in zip_longest(old_pieces, new_pieces):
-            yield DiffRow(RowKind.LINE, number, "", first, second)
-
-
-def _pieces(file: FileDiff, line: Line, layout: DiffLayout) -> Sequence[Piece]:
-    screen = Screen(unicode=layout.unicode)
-    text = shown(line.text, screen)
-    pieces = [Piece(line, text, start, end) for start, end in broken(text.text, layout.columns)]
-    notes = ([f"({moved(file, line)})"] if line.moved is not None else []) + ([] if line.ended else [UNENDED])
-    for note in (shown(note, screen).text for note in notes):
-        end = len(text.text)
-        pieces += [Piece(line, text, end, end, note[a:b]) for a, b in broken(note, layout.columns)]
-    return pieces
+def _place(side: LinePiece | None) -> tuple[int | None, int | None, str] | None:
+    return None if side is None else (side.line.old, side.line.new, side.line.text)

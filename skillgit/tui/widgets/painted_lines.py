@@ -1,44 +1,42 @@
-"""Any number of lines of which only those on the screen are painted, with a search and, in lists, a cursor."""
+"""Any number of lines of which only those on the screen are painted, with a search and, in lists, a cursor.
+
+What renderers of the command line yield is shown here as well: their colours become meanings, and all else is text.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import re
-from abc import ABCMeta, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partialmethod
-from itertools import islice, pairwise
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, cast
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar, cast
 
 from rich.cells import cell_len
 from rich.segment import Segment
+from rich.style import Style as Paint
+from rich.text import Text
 from textual import events
+from textual.binding import BindingType
+from textual.dom import DOMNode
 from textual.geometry import Size
 from textual.message import Message
-from textual.message_pump import _MessagePumpMeta
 from textual.scroll_view import ScrollView
 from textual.scrollbar import ScrollBarRender
 from textual.strip import Strip
 
 from skillgit.domain.text_diff import Span
 from skillgit.errors import SkillgitError
-from skillgit.tui.widgets.shown_text import broken, on_one_line
+from skillgit.tui.keymap import bindings
 from skillgit.view.surface import Screen, Style
+from skillgit.view.text import inert, one_line, width, wrap
 
 if TYPE_CHECKING:
-    from rich.style import Style as Paint
-    from textual.dom import DOMNode
-
     from skillgit.tui.app import SkillgitApp
 
-
-class AbstractNode(_MessagePumpMeta, ABCMeta):
-    """The metaclass of abstract widgets and screens."""
-
-
 AT_ONCE = 300
-"""Lines that are laid out while the screen waits; more of them are laid out beside it."""
+"""Lines that are laid out while the screen waits; more of them are laid out in a thread."""
 _ABOVE = 3  # lines that stay above a hit that was not on the screen
 
 
@@ -53,15 +51,12 @@ Painted = tuple[Part, ...]
 Mark = tuple["Span", str]
 
 
-class _PlainBar(ScrollBarRender):
-    """A scroll bar whose ends are as coarse as a character."""
-
-    VERTICAL_BARS: ClassVar[list[str]] = [" "]
-    HORIZONTAL_BARS: ClassVar[list[str]] = [" "]
-
-
 def app_of(node: DOMNode) -> SkillgitApp:
     return cast("SkillgitApp", node.app)
+
+
+def columns(parts: Iterable[Part]) -> int:
+    return sum(cell_len(part.text) for part in parts)
 
 
 def emphasised(text: str, start: int, end: int, style: Style | str, marks: Iterable[Mark]) -> Iterator[Part]:
@@ -73,21 +68,72 @@ def emphasised(text: str, start: int, end: int, style: Style | str, marks: Itera
         yield Part(text[low:high], own[-1] if own else style)
 
 
-class PaintedLines(ScrollView, can_focus=True, metaclass=AbstractNode):
-    """Lines that are painted when they are looked at; a subclass lays them out for a width and paints one."""
+def broken(text: str, room: int) -> Sequence[Span]:
+    """Return the stretches of a line that fit into ``room`` columns, broken at spaces where there are any."""
+    narrow = text.isascii()
+    if room <= 0 or (len(text) if narrow else cell_len(text)) <= room:
+        return [(0, len(text))]
+    spans: list[Span] = []
+    start = 0
+    while start < len(text):
+        end = min(start + room, len(text))
+        if not narrow:  # one character always fits
+            end, space_left = start, room
+            while end < len(text) and (space_left := space_left - cell_len(text[end])) >= 0:
+                end += 1
+            end = max(end, start + 1)
+        if end == len(text):
+            break
+        space = text.rfind(" ", start, end + 1)
+        stop, following = (space, space + 1) if space > start else (end, end)
+        spans.append((start, stop))
+        start = following
+    return [*spans, (start, len(text))] if start < len(text) else spans
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"lines--found", "lines--hit", "lines--cursor"}
-    DEFAULT_CSS = """
-    PaintedLines {
-        height: 1fr;
-        overflow-x: hidden;
-        scrollbar-size-vertical: 1;
-        background: $background;
-        & > .lines--found { background: $warning-muted; color: $text; text-style: underline; }
-        & > .lines--hit { background: $warning; color: $background; text-style: bold; }
-        & > .lines--cursor { background: $chosen; text-style: bold; }
-    }
+
+def on_one_line(text: str, screen: Screen) -> str:
+    return screen.encodable(one_line(text))
+
+
+_PAINTED = re.compile(r"\x1b\[(?P<style>[0-9;]+)m(?P<text>.*?)\x1b\[m")
+_STYLES = {style.value: style for style in Style}
+
+
+def rendered(lines: Iterable[str | bytes], screen: Screen) -> list[Painted]:
+    """Return what a renderer yielded for ``screen`` as parts, each in the style that it was painted in.
+
+    Colours that bear another seal than the screen's are a stranger's, and are shown as text.
     """
+    parts: list[Painted] = []
+    for line in lines:
+        text = screen.shown(line.decode(errors="replace") if isinstance(line, bytes) else line)
+        parts += [tuple(_parts(own)) for own in text.split("\n")]
+    return parts
+
+
+def _parts(line: str) -> Iterator[Part]:
+    at = 0
+    for match in _PAINTED.finditer(line):
+        if match.start() > at:
+            yield Part(line[at : match.start()])
+        yield Part(match["text"], _STYLES[match["style"]])
+        at = match.end()
+    if at < len(line):
+        yield Part(line[at:])
+
+
+class _PlainBar(ScrollBarRender):
+    """A scroll bar whose ends are as coarse as a character."""
+
+    VERTICAL_BARS: ClassVar[list[str]] = [" "]
+    HORIZONTAL_BARS: ClassVar[list[str]] = [" "]
+
+
+class PaintedLines(ScrollView, can_focus=True):
+    """Lines that are painted when they are looked at: a subclass says how many there are and paints one."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("list")
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"lines--found", "lines--hit", "lines--cursor", "lines--cursor-blurred"}
     has_cursor: ClassVar[bool] = False
     """Whether keys move a cursor, and the screen after it; otherwise they move the screen."""
 
@@ -99,11 +145,25 @@ class PaintedLines(ScrollView, can_focus=True, metaclass=AbstractNode):
         hit: int
         hits: int
 
+    @dataclass
+    class Moved(Message):
+        """The cursor is on another line."""
+
+        lines: PaintedLines
+        index: int
+
+        @property
+        def control(self) -> PaintedLines:
+            return self.lines
+
+    class Opened(Moved):
+        """What is under the cursor is to be opened."""
+
     cursor = count = hit = beside = 0
     sought = ""
     hits: Sequence[int] = ()
     _pattern = re.compile("")
-    _message_parts: Painted = ()
+    _message: Painted = ()
 
     def on_mount(self) -> None:
         """Draw the scroll bar with spaces alone where nothing else can be shown."""
@@ -113,31 +173,30 @@ class PaintedLines(ScrollView, can_focus=True, metaclass=AbstractNode):
     def tell(self, text: str, hint: str = "", style: Style = Style.FAINT) -> None:
         """Say ``text`` instead of showing lines: that they are not there yet, that there are none, or why not."""
         parts = (Part(text, style), Part(f"hint: {hint}" if hint else "", Style.FAINT))
-        self._message_parts = tuple(part for part in parts if part.text)
+        self._message = tuple(part for part in parts if part.text)
         self.show_count(0)
+
+    def tell_reading(self) -> None:
+        self.tell(f"reading {app_of(self).facts.glyphs.ellipsis}")
 
     def fail(self, error: SkillgitError, style: Style = Style.REJECTED) -> None:
         self.tell(str(error), error.hint, style)
 
-    def _told_lines(self) -> Iterator[Painted]:
-        for text, style in self._message_parts:
-            line = on_one_line(text, self.ink)
-            yield from ((Part(f" {line[start:end]}", style),) for start, end in broken(line, self.room - 1))
+    def painted(self, line: int) -> Painted:
+        raise NotImplementedError
 
-    def shown(self) -> None:
-        self._message_parts = ()
-
-    @abstractmethod
     def lay_out(self) -> None:
-        """Lay the lines out, since there are others or another width, and say how many with :meth:`show_count`."""
-
-    @abstractmethod
-    def painted(self, line: int) -> Painted: ...
+        """Lay the lines out for the width that there is; the cursor stays in sight."""
+        self.show_count(self.count)
+        if self.count and self.has_cursor:
+            self._go(self.cursor)
 
     def show_count(self, count: int) -> None:
         self.count = count
         self.cursor = max(0, min(self.cursor, count - 1))
         self.virtual_size = Size(self.room, count)
+        if count:
+            self._message = ()
         self.refresh()
 
     @property
@@ -148,29 +207,43 @@ class PaintedLines(ScrollView, can_focus=True, metaclass=AbstractNode):
     @property
     def ink(self) -> Screen:
         """What the terminal can show, for renderers."""
-        return replace(app_of(self).facts, colour=True, width=self.room)
+        return replace(app_of(self).facts, width=self.room)
 
-    def on_resize(self, event: events.Resize) -> None:
-        del event
+    def on_resize(self) -> None:
         self.lay_out()
 
+    def on_focus(self) -> None:
+        """Show whether keys move the cursor."""
+        self.refresh()
+
+    on_blur = on_focus
+
     def render_line(self, y: int) -> Strip:
-        width, line, ground = self.size.width, self.scroll_offset.y + y, self.rich_style
-        if self._message_parts:
-            message = next(islice(self._told_lines(), y, None), None)
-            return Strip.blank(width, ground) if message is None else self._strip(message, ground)
+        columns_, line, ground = self.size.width, self.scroll_offset.y + y, self.rich_style
+        if self._message:
+            lines = [
+                Part(f" {text[start:end]}", style)
+                for text, style in ((on_one_line(part.text, self.ink), part.style) for part in self._message)
+                for start, end in broken(text, self.room - 1)
+            ]
+            return self._strip((lines[y],), ground) if y < len(lines) else Strip.blank(columns_, ground)
         if line >= self.count:
-            return Strip.blank(width, ground)
-        if self.has_cursor and self.has_focus and line == self.cursor:
-            return self._strip(self.painted(line), self.get_component_rich_style("lines--cursor"))
+            return Strip.blank(columns_, ground)
+        if self.has_cursor and line == self.cursor:
+            name = "lines--cursor" if self.has_focus else "lines--cursor-blurred"
+            ground = self.get_component_rich_style(name)
         return self._strip(self.painted(line), ground)
 
     def _strip(self, parts: Painted, ground: Paint) -> Strip:
-        segments = [Segment(text, self._paint(style, ground)) for text, style in parts]
-        strip = Strip(segments)
+        strip = Strip([Segment(text, self._paint(style, ground)) for text, style in parts])
         if self.beside:
             strip = strip.crop(min(self.beside, strip.cell_length))
         return strip.adjust_cell_length(self.size.width, ground)
+
+    def _paint(self, style: Style | str, ground: Paint) -> Paint:
+        if not style:
+            return ground
+        return ground + app_of(self).paint(style) if isinstance(style, Style) else self.get_component_rich_style(style)
 
     def _slide(self, by: int) -> None:
         widest = max((cell_len(self.text_of(line)) for line in range(self.count)), default=0)
@@ -179,13 +252,6 @@ class PaintedLines(ScrollView, can_focus=True, metaclass=AbstractNode):
 
     action_wide_left = partialmethod(_slide, -1)
     action_wide_right = partialmethod(_slide, 1)
-
-    def _paint(self, style: Style | str, ground: Paint) -> Paint:
-        if not style:
-            return ground
-        if isinstance(style, Style):
-            return ground + app_of(self).paint(style)
-        return self.get_component_rich_style(style)
 
     def text_of(self, line: int) -> str:
         return "".join(part.text for part in self.painted(line))
@@ -218,16 +284,13 @@ class PaintedLines(ScrollView, can_focus=True, metaclass=AbstractNode):
     def _go_to_hit(self, by: int) -> None:
         if self.hits:
             self.hit = (self.hit + by) % len(self.hits)
-            self.reveal(self.hits[self.hit])
+            line, top = self.hits[self.hit], self.scroll_offset.y
+            if self.has_cursor:
+                self._go(line)
+            elif not top <= line < top + self.size.height:
+                self._go(line - _ABOVE)
         self.refresh()
         self.post_message(self.Sought(self.sought, self.hit + 1 if self.hits else 0, len(self.hits)))
-
-    def reveal(self, line: int) -> None:
-        """Bring ``line`` to the screen, and the cursor to it."""
-        if self.has_cursor:
-            self._go(line)
-        elif not self.scroll_offset.y <= line < self.scroll_offset.y + self.size.height:
-            self._go(line - _ABOVE)
 
     action_find_next = partialmethod(_go_to_hit, 1)
     action_find_prev = partialmethod(_go_to_hit, -1)
@@ -241,21 +304,24 @@ class PaintedLines(ScrollView, can_focus=True, metaclass=AbstractNode):
         if not self.has_cursor:
             self.bring_to_top(line)
             return
-        top, height = self.scroll_offset.y, self.size.height
-        self.cursor = line
-        self.bring_to_top(min(max(top, line - height + 1), line))
+        before, self.cursor = self.cursor, line
+        self.bring_to_top(min(max(self.scroll_offset.y, line - self.size.height + 1), line))
         self.refresh()
+        if self.count and line != before:
+            self.post_message(self.Moved(self, line))
 
     def bring_to_top(self, line: int) -> None:
         """Scroll to ``line`` at once."""
         # without force Textual ignores it until the scroll bar of new lines was drawn, and keys would be lost
         self.scroll_to(y=line, animate=False, force=True)
 
-    def _move(self, by: int) -> None:
-        self._go(self._at + by)
+    def _move(self, by: int, pages: float = 0) -> None:
+        self._go(self._at + by * (max(1, int(self.size.height * pages)) if pages else 1))
 
     action_list_down = partialmethod(_move, 1)
     action_list_up = partialmethod(_move, -1)
+    action_list_page_down = partialmethod(_move, 1, 0.5)
+    action_list_page_up = partialmethod(_move, -1, 0.5)
 
     def action_list_top(self) -> None:
         self._go(0)
@@ -263,46 +329,78 @@ class PaintedLines(ScrollView, can_focus=True, metaclass=AbstractNode):
     def action_list_bottom(self) -> None:
         self._go(self.count - 1)
 
-    def action_list_page_down(self) -> None:
-        self._move(max(1, self.size.height // 2))
+    def open_row(self) -> None:
+        """What ``action_list_open`` of a list is."""
+        if self.count:
+            self.post_message(self.Opened(self, self.cursor))
 
-    def action_list_page_up(self) -> None:
-        self._move(-max(1, self.size.height // 2))
+    def on_click(self, event: events.Click) -> None:
+        line = self.scroll_offset.y + event.get_content_offset_capture(self).y
+        if self.has_cursor and 0 <= line < self.count:
+            self._go(line)
+            if event.chain > 1:
+                self.open_row()
 
 
-class RenderedLines(PaintedLines):
-    """Lines that are all laid out at once; beside the screen if that takes long, and what is shown stays until then."""
+class RowList(PaintedLines):
+    """Rows of which one is chosen, also while keys go elsewhere."""
 
-    lines: Sequence[Painted] = ()
+    has_cursor: ClassVar[bool] = True
+    action_list_open = PaintedLines.open_row
 
-    @property
-    def heavy(self) -> bool:
-        """Whether to make the lines takes so long that keys would wait."""
-        return False
+    def choose(self, index: int) -> None:
+        """Put the cursor on a row, and tell even if it is there already: the row may be another one."""
+        before, self.cursor = self.cursor, max(0, index)
+        if self.count:
+            self._go(index)
+            if self.cursor == before:
+                self.post_message(self.Moved(self, self.cursor))
 
-    @abstractmethod
-    def made(self) -> Sequence[Painted]: ...
 
-    def renew(self, *, scroll: bool = False) -> None:
-        """Make the lines, since there are others, and ``scroll`` to the first one."""
-        self.shown()
+F = TypeVar("F")
+
+
+class RenderedLines(PaintedLines, Generic[F]):
+    """Lines that are all made of some facts at once, in a thread if that takes long; what is shown stays until then.
+
+    Attributes:
+        facts: What the lines are made of; None before there is anything.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("find")
+    facts: F | None = None
+    lines: Sequence[Any] = ()
+
+    def made(self, facts: F) -> Sequence[Any]:
+        """Return the lines; a subclass that makes other values than painted ones paints them itself."""
+        raise NotImplementedError
+
+    def weight(self, facts: F) -> int:
+        """Return how many lines ``facts`` are about; above :data:`AT_ONCE` keys would wait for them."""
+        del facts
+        return 0
+
+    def show(self, facts: F, *, from_top: bool = False) -> None:
+        """Show ``facts``, from the first line on or where the screen is."""
+        self.facts = facts
+        self._message = ()
         self.lay_out()
-        if scroll:
+        if from_top:
             self.beside = 0
             self.bring_to_top(0)
 
     def lay_out(self) -> None:
-        if not (self.is_mounted and self.size.width):
+        if not (self.is_mounted and self.size.width) or self._message or self.facts is None:
             return
-        if self.heavy:
-            self.run_worker(self._make_beside(), group="layout", exclusive=True)
+        if self.weight(self.facts) > AT_ONCE:
+            self.run_worker(self._make_in_thread(self.facts), group="layout", exclusive=True)
         else:
-            self._take_lines(self.made())
+            self.take(self.made(self.facts))
 
-    async def _make_beside(self) -> None:
-        self._take_lines(await asyncio.to_thread(self.made))
+    async def _make_in_thread(self, facts: F) -> None:
+        self.take(await asyncio.to_thread(self.made, facts))
 
-    def _take_lines(self, lines: Sequence[Painted]) -> None:
+    def take(self, lines: Sequence[Any]) -> None:
         self.lines = lines
         self.show_count(len(lines))
         self._find_again()
@@ -311,15 +409,50 @@ class RenderedLines(PaintedLines):
         return "".join(part.text for part in self.lines[line])
 
     def painted(self, line: int) -> Painted:
+        whole: Painted = self.lines[line]
         marks = self.marks(line, self.text_of(line)) if self.sought else []
         if not marks:
-            return self.lines[line]
-        return tuple(_marked(self.lines[line], marks))
+            return whole
+        parts, at = list[Part](), 0
+        for text, style in whole:
+            parts += emphasised(text, 0, len(text), style, [((a - at, b - at), name) for (a, b), name in marks])
+            at += len(text)
+        return tuple(parts)
 
 
-def _marked(parts: Painted, marks: Sequence[Mark]) -> Iterator[Part]:
-    at = 0
-    for text, style in parts:
-        own = [((a - at, b - at), name) for (a, b), name in marks]
-        yield from emphasised(text, 0, len(text), style, own)
-        at += len(text)
+class Paragraph(NamedTuple):
+    """Some lines of text in one style, and what is before its first line, inside the indent."""
+
+    text: str
+    style: Style | str = ""
+    indent: int = 1
+    lead: str = ""
+
+
+class Paragraphs(RenderedLines[Sequence[Paragraph]]):
+    """Paragraphs that one can scroll and search; without ``wraps`` long lines go on outside the screen."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("wide")
+
+    def __init__(self, *, wraps: bool = True, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
+        super().__init__(id=id)
+        self._wraps = wraps
+
+    def made(self, facts: Sequence[Paragraph]) -> Sequence[Painted]:
+        lines: list[Painted] = []
+        for text, style, indent, front in facts:
+            room, lead = max(8, self.room - indent - 1), front
+            for own in inert(self.ink.encodable(text)).split("\n"):
+                # what fits stays as it is: output of commands has columns
+                for piece in [own] if width(own) <= room or not self._wraps else wrap(own, room):
+                    lines.append((Part(f"{lead:<{indent}}"), Part(piece, style)))
+                    lead = ""
+        return lines
+
+
+def as_text(parts: Iterable[Part], app: SkillgitApp, ground: Paint | None = None) -> Text:
+    """Return ``parts`` for Textual's own widgets."""
+    text = Text(no_wrap=True, end="", style=ground or "")
+    for part in parts:
+        text.append(part.text, app.paint(part.style) if isinstance(part.style, Style) else None)
+    return text

@@ -1,4 +1,4 @@
-"""Versions or runs beside each other."""
+"""Versions or runs next to each other."""
 
 from __future__ import annotations
 

@@ -2,37 +2,33 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from enum import Enum
 from functools import partial
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 from skillgit.app.deliver.requests import Agent, Scope
-from skillgit.app.interventions.cherry_pick import retry
-from skillgit.app.interventions.requests import CherryPickRequest
-from skillgit.app.measure.eval import evaluate
-from skillgit.app.measure.requests import EvalRequest
-from skillgit.app.setup.plan import Plan
-from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.invitations import Role
+from skillgit.app.workspace.request import parameters
 from skillgit.app.workspace.revision import resolve
 from skillgit.domain.address import parse
-from skillgit.domain.evaluation import Split
 from skillgit.domain.event_kinds import EventKind
+from skillgit.domain.ids import check_run_name
 from skillgit.errors import RevisionNotFoundError, SkillgitError, UsageError
 from skillgit.index.rows import LogRow
-from skillgit.view.commands import asks
+from skillgit.verbs.command_line import verb_of
+from skillgit.verbs.verb import Effect, ReadingSession
 from skillgit.view.progress import SilentWatcher
+from skillgit.view.surface import Screen
 from skillgit.web.rendering import Answer, Page, Visit, address, page
 
-_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,99}")
-_NOTE_LENGTH: Final = 4_000
+_LONGEST: Final = 4_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FormEntry:
-    """A field of a form: a line, a text, or one of ``choices``."""
+class FormEntry(NamedTuple):
+    """A field of the request that the form asks for: a line, a text, or one of ``choices``."""
 
     name: str
     label: str
@@ -40,126 +36,103 @@ class FormEntry:
     is_long: bool = False
     is_optional: bool = False
     hint: str = ""
+    check: Callable[[str], object] = str
 
-    def read(self, visit: Visit) -> str:
+    def read(self, visit: Visit) -> str | None:
         value = visit.value(self.name).strip()
         if self.choices and value not in self.choices:
             raise UsageError(f"{self.label} is one of {', '.join(self.choices)}", hint="choose one in the form")
         if not value and not self.is_optional:
             raise UsageError(f"{self.label} is missing", hint="go back and fill it in")
-        return value
+        if len(value) > _LONGEST:
+            raise UsageError(f"{self.label} has more than {_LONGEST:,} characters", hint="write it shorter")
+        if value:
+            self.check(value)
+        return value or None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Action:
-    """A command for an event: which events it fits, what it asks for, and its words."""
+class Action(NamedTuple):
+    """A command for an event: which events it fits, what the event says of its request, and what the form asks for."""
 
     name: str
     title: str
     effect: str
+    verb: str
     fits: Callable[[LogRow], bool]
-    words: Callable[..., tuple[str, ...]]  # of the event and of the values of the entries
+    request: Callable[[LogRow], Mapping[str, object]]
     entries: tuple[FormEntry, ...] = ()
-    plan: Callable[[Context, LogRow], object] | None = None  # a dry run of a command that asks models
-
-    def placeholder(self, row: LogRow) -> tuple[str, ...]:
-        return self.words(row, *(entry.name.upper() for entry in self.entries))
 
 
 def _is_version(row: LogRow) -> bool:
     return row.version is not None
 
 
-def _fork(row: LogRow, name: str) -> tuple[str, ...]:
-    if name and name != "NAME" and not _NAME.fullmatch(name):
-        raise UsageError("a run's name has lower-case letters, digits and hyphens", hint="try another name")
-    return ("fork", str(row.address), *([name] if name else []))
-
-
-def _note(row: LogRow, text: str) -> tuple[str, ...]:
-    if text == "-" or len(text) > _NOTE_LENGTH:
-        raise UsageError(f"a note is a text of at most {_NOTE_LENGTH:,} characters", hint="write it shorter")
-    return ("note", *(["--"] if text.startswith("-") else []), str(row.address), text)
-
-
-def _eval_plan(context: Context, row: LogRow) -> object:
-    request = EvalRequest(revisions=(str(row.address),), split=Split.TEST.value, dry_run=True)
-    return evaluate(context, request, SilentWatcher())
-
-
-def _retry_plan(context: Context, row: LogRow) -> object:
-    request = CherryPickRequest(run=row.run, rejected=True, keep=True, dry_run=True)
-    return retry(context, request, SilentWatcher())
-
-
-def _install(row: LogRow, agent: str, scope: str) -> tuple[str, ...]:
-    return ("install", str(row.address), "--to", agent, "--scope", scope)
-
-
 ACTIONS: Final = (
     Action(
-        name="eval",
-        title="Measure on the test split",
-        effect="The scores become a note on the commit. Each look at the test split is counted.",
+        *("eval", "Measure on the test split"),
+        *("The scores become a note on the commit. Each look at the test split is counted.", "eval"),
         fits=_is_version,
-        words=lambda row: ("eval", str(row.address), "--split", "test"),
-        plan=_eval_plan,
+        request=lambda row: {"revisions": (str(row.address),), "split": "test"},
     ),
     Action(
-        name="promote",
-        title="Promote to the trunk",
-        effect="A merge commit brings the skill's folder to the trunk; nothing else there changes.",
+        *("promote", "Promote to the trunk"),
+        *("A merge commit brings the skill's folder to the trunk; nothing else there changes.", "promote"),
         fits=_is_version,
-        words=lambda row: ("promote", str(row.address)),
+        request=lambda row: {"revision": str(row.address)},
     ),
     Action(
-        name="install",
-        title="Install for an agent",
-        effect="The skill is put where the agent looks for it; what was there is kept, and uninstall brings it back.",
+        *("install", "Install for an agent"),
+        "The skill is put where the agent looks for it; what was there is kept, and uninstall brings it back.",
+        "install",
         fits=lambda row: row.version is not None or row.kind in {EventKind.REJECTED, EventKind.SLOW_PROPOSED},
-        words=_install,
+        request=lambda row: {"words": (str(row.address),)},
         entries=(
-            FormEntry(name="agent", label="Agent", choices=tuple(agent.value for agent in Agent)),
+            FormEntry("to", "Agent", tuple(agent.value for agent in Agent)),
             FormEntry(
-                name="scope",
-                label="Scope",
-                choices=tuple(scope.value for scope in Scope),
+                *("scope", "Scope", tuple(scope.value for scope in Scope)),
                 hint="user: for everything you do; project: for this repository only",
             ),
         ),
     ),
     Action(
-        name="fork",
-        title="Fork a new run",
-        effect="A run of its own begins with this text, its score and the configuration of its run.",
+        *("fork", "Fork a new run"),
+        *("A run of its own begins with this text, its score and the configuration of its run.", "fork"),
         fits=_is_version,
-        words=_fork,
-        entries=(FormEntry(name="name", label="Name of the new run", is_optional=True, hint="made up if empty"),),
+        request=lambda row: {"revision": str(row.address)},
+        entries=(
+            FormEntry(
+                *("name", "Name of the new run"), is_optional=True, hint="made up if empty", check=check_run_name
+            ),
+        ),
     ),
     Action(
-        name="restore",
-        title="Restore this text",
-        effect="It becomes the newest version of its run; the versions in between stay.",
+        *("restore", "Restore this text"),
+        *("It becomes the newest version of its run; the versions in between stay.", "revert"),
         fits=lambda row: row.version is not None and not row.is_head,
-        words=lambda row: ("revert", "--to", str(row.address)),
+        request=lambda row: {"to": str(row.address)},
     ),
     Action(
-        name="retry",
-        title="Try rejected candidates again",
-        effect="The edits of the run's rejected candidates are applied to its newest version and measured.",
+        *("retry", "Try rejected candidates again"),
+        *("The edits of the run's rejected candidates are applied to its newest version and measured.", "cherry-pick"),
         fits=lambda row: row.kind == EventKind.REJECTED,
-        words=lambda row: ("cherry-pick", "--run", row.run, "--rejected", "--keep"),
-        plan=_retry_plan,
+        request=lambda row: {"run": row.run, "rejected": True, "keep": True},
     ),
     Action(
-        name="note",
-        title="Leave a note",
-        effect="The steps that come read it as advice; it moves no score and no gate.",
+        *("note", "Leave a note"),
+        *("The steps that come read it as advice; it moves no score and no gate.", "note"),
         fits=lambda _: True,
-        words=_note,
-        entries=(FormEntry(name="text", label="Note", is_long=True),),
+        request=lambda row: {"revision": str(row.address)},
+        entries=(FormEntry("message", "Note", is_long=True),),
     ),
 )
+
+
+class _Planning(ReadingSession):
+    """A session of a dry run, which shows no progress."""
+
+    def watching(self, work: str) -> AbstractContextManager[SilentWatcher[Any]]:
+        del work
+        return nullcontext(SilentWatcher())
 
 
 def _fitting(visit: Visit, action: Action) -> LogRow:
@@ -167,38 +140,46 @@ def _fitting(visit: Visit, action: Action) -> LogRow:
     text = f"{visit.parameters['run']}/{visit.parameters['event']}"
     row = resolve(visit.context, text).row if parse(text) else None
     if row is None or not action.fits(row):
-        raise RevisionNotFoundError(f"'{action.title}' does not go with {text}", hint=f"skillgit show {text}")
+        raise RevisionNotFoundError(f"'{action.title}' does not fit {text}", hint=f"skillgit show {text}")
     return row
 
 
 def action_page(action: Action, visit: Visit) -> Answer:
     """Show the command, what it changes, and what it would cost."""
     row = _fitting(visit, action)
-    words = action.placeholder(row)
-    plan: object = None
-    error: SkillgitError | None = None
-    if action.plan is not None:
+    verb = verb_of(action.verb)
+    request = verb.request(
+        **action.request(row), **{entry.name: entry.label.split()[0].upper() for entry in action.entries}
+    )
+    plan, error = None, None
+    if verb.effect_of(request) is Effect.PAYS:
         try:
-            plan = action.plan(visit.context, row)
+            plan = verb.run(_Planning(visit.context, Screen()), replace(request, dry_run=True)).result
         except SkillgitError as refusal:
             error = refusal
     return Page(
-        "action.html",
-        f"{action.title}: {row.address}",
+        *("action.html", f"{action.title}: {row.address}"),
         action=action,
         row=row,
         run=row.run,
-        words=words,
-        warning=asks(words),
-        plan=plan if isinstance(plan, Plan) else None,
+        words=verb.words(request),
+        warning=verb.question(request),
+        plan=plan,
         error=error,
     )
 
 
 def run_action(action: Action, visit: Visit) -> Answer:
     row = _fitting(visit, action)
-    words = action.words(row, *(entry.read(visit) for entry in action.entries))
-    return visit.start(words, back=address("run", row.run, row.label))
+    verb = verb_of(action.verb)
+    kinds = {part.name: part.plain_type for part in parameters(verb.request)}
+    values = {entry.name: entry.read(visit) for entry in action.entries}
+    typed = {
+        name: kinds[name](text) if text and issubclass(kinds[name], Enum) else text for name, text in values.items()
+    }
+    return visit.start(
+        verb.words(verb.request(**action.request(row), **typed)), back=address("run", row.run, row.label)
+    )
 
 
 for _action in ACTIONS:

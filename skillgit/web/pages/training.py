@@ -5,9 +5,9 @@ from __future__ import annotations
 import shlex
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final, NamedTuple
 
@@ -40,6 +40,7 @@ from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.ids import check_run_name
 from skillgit.errors import NotFoundError, SkillgitError, UsageError
 from skillgit.report.page import plotted
+from skillgit.verbs.train import TRAIN
 from skillgit.view.progress import steps_at
 from skillgit.web.rendering import Answer, Page, Stream, Visit, address, fragment, page, redirect
 
@@ -50,25 +51,20 @@ _LAUNCHING: Final = threading.Lock()
 _newest: dict[str, int] = {}  # by operator, the number of the check that was asked for last
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunChoice:
-    """What a form says: a configuration or a run, the run's name, and the keys that differ."""
+class RunChoice(NamedTuple):
+    """What a form says: a configuration or a run, what is asked of ``train``, and the keys that differ."""
 
     config: str
     source: str  # the run whose settings are taken; empty for a configuration
-    run: str
+    request: TrainRequest
     sections: tuple[FormSection, ...]
-    changes: dict[str, str]
-
-    @property
-    def overrides(self) -> tuple[str, ...]:
-        return tuple(f"{key}={text}" for key, text in self.changes.items())
+    changes: Mapping[str, str]
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The command behind ``skillgit``."""
-        begin = ("--from", f"{self.source}/v0") if self.source else (self.config,)
-        return ("train", *begin, *(word for option in self.overrides for word in ("-o", option)), "--run", self.run)
+        """The command, with overrides as people write them."""
+        options = (word for override in self.request.overrides for word in ("-o", override))
+        return (*TRAIN.words(replace(self.request, overrides=())), *options)
 
 
 class Findings(NamedTuple):
@@ -108,7 +104,7 @@ def check_page(visit: Visit) -> Answer:
 @page("/new", Role.OPERATOR, "POST")
 def launch_page(visit: Visit) -> Answer:
     choice = _choice(visit)
-    run = check_run_name(choice.run)
+    run = check_run_name(choice.request.run or "")
     back, context = address("run", run, "live"), visit.context
     with _LAUNCHING:
         if any(record.runs and record.back == back for record in commands(context)):
@@ -155,35 +151,35 @@ def _choice(visit: Visit) -> RunChoice:
     stem = "".join(sign if sign.isalnum() and sign.isascii() else "-" for sign in stem).strip("-").lower() or "run"
     names = {row.name for row in runs(visit.context)}
     free_names = (stem if number == 1 else f"{stem}-{number}" for number in range(1, len(names) + 3))
-    return RunChoice(
-        config=config,
-        source=source,
+    request = TrainRequest(
+        config=None if source else config,
         run=visit.value("run").strip() or next(name for name in free_names if name not in names),
-        sections=tuple(filled_sections),
-        changes=changes,
+        start=f"{source}/v0" if source else None,
+        overrides=tuple(f"{key}={text}" for key, text in changes.items()),
     )
+    return RunChoice(config, source, request, tuple(filled_sections), changes)
 
 
 def _findings(visit: Visit, choice: RunChoice) -> Findings:
     """Return what a dry run and a check-up say; no model is called and nothing is written."""
-    context, start = visit.context, f"{choice.source}/v0" if choice.source else None
-    config = None if choice.source else choice.config
     try:
-        check_run_name(choice.run)
+        check_run_name(choice.request.run or "")
         # before anything is loaded: a value may name a file with code
         for key, text in () if visit.access.owns else choice.changes.items():
             if of_owner_only(key, text):
                 raise UsageError(
                     f"your link does not allow this value for {key}",
-                    hint="it may name a file, a program or an address; ask whoever started the server",
+                    hint="it may name a file, a program or an address; ask the person who started the server",
                 )
-        plan = plan_train(context, TrainRequest(config=config, overrides=choice.overrides, run=choice.run, start=start))
+        plan = plan_train(visit.context, choice.request)
     except SkillgitError as error:
         text = str(error)
         keys = [field.key for section in choice.sections for field in section.fields if field.key in text]
         keys.sort(key=lambda key: (key in choice.changes, len(key)), reverse=True)
         return Findings(error=error, key=next(iter(keys), "run" if "run" in text and "name" in text else ""))
-    look = doctor(context, config, choice.overrides, call=False) if config is not None else None
+    if choice.source:
+        return Findings(plan)
+    look = doctor(visit.context, choice.config, choice.request.overrides, call=False)
     return Findings(plan, look if isinstance(look, Checkup) else None)
 
 

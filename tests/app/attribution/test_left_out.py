@@ -16,7 +16,7 @@ from skillgit.engine.evidence_files import patch_file
 from skillgit.report.page import page
 from skillgit.store.event_writer import RunWriter
 from skillgit.store.evidence import write_evidence
-from skillgit.tui.widgets import detail as event_text
+from skillgit.tui.screens import event as event_text
 from skillgit.view import show as shown_text
 from skillgit.view import why as why_text
 from skillgit.view.surface import Screen

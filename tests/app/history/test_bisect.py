@@ -10,7 +10,7 @@ from sample_run import RUN
 from trained_runs import RUN as SMALL
 from trained_runs import Quiet, small_run, user
 
-from skillgit.app.history.bisect import BisectRequest, bisect
+from skillgit.app.history.bisect import bisect
 from skillgit.app.history.items import items
 from skillgit.app.history.requests import ItemsRequest
 from skillgit.errors import NotFoundError, UsageError
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def found_in(context, item: str, *ends: str, **request):
-    return bisect(context, BisectRequest(item=item, ends=ends or None, **request))
+    return bisect(context, ItemsRequest(item=item, run="..".join(ends) or None, **request))
 
 
 @pytest.mark.usefixtures("records")
@@ -67,7 +67,7 @@ def test_the_same_outcome_at_both_ends_names_nobody(context):
 @pytest.mark.parametrize(
     ("ends", "sentence"),
     [
-        (("v1", "r2"), "r2 is no version"),
+        (("v1", "r2"), "r2 is not a version"),
         (("v1", "v1"), "the two versions are the same"),
     ],
 )
@@ -122,20 +122,20 @@ def test_missing_outcomes_narrow_the_answer_to_a_range_until_they_are_asked_for(
     edit_by_hand(trained, SMALL, folder, '\n- Answer "unknown" when in doubt.\n- Answer in a whole sentence.\n')
     edit_by_hand(trained, SMALL, folder, "\n- Take care.\n")
     skillgit("revert", "--to", "v0", cwd=trained)
-    found = bisect(user(trained), BisectRequest(item=item))
+    found = bisect(user(trained), ItemsRequest(item=item))
     names = [f"v{newest + number}" for number in range(1, 5)]
     assert (found.flip.change, found.suspects) == ("broken", tuple(names))
     assert (found.row, found.diff, found.edits) == (None, "", ())
     watcher = Quiet()
-    asked = bisect(user(trained), BisectRequest(item=item, measure=True), watcher)
+    asked = bisect(user(trained), ItemsRequest(item=item, measure=True), watcher)
     assert asked.measured == tuple(name for name, _ in watcher.results)
     assert 1 <= len(asked.measured) <= 2, "three were missing, and halving asks two at most"
     assert len(asked.suspects) == 1
     assert asked.row.version == int(asked.suspects[0][1:])
     assert asked.cost.calls == len(asked.measured)
-    again = bisect(user(trained), BisectRequest(item=item))
+    again = bisect(user(trained), ItemsRequest(item=item))
     assert again.suspects == asked.suspects, "the notes tell it from now on"
-    quiet = bisect(user(trained), BisectRequest(item=item, measure=True), Quiet())
+    quiet = bisect(user(trained), ItemsRequest(item=item, measure=True), Quiet())
     assert (quiet.measured, quiet.cost.calls) == ((), 0)
     skillgit("fsck", cwd=trained)
 
@@ -143,7 +143,7 @@ def test_missing_outcomes_narrow_the_answer_to_a_range_until_they_are_asked_for(
 def test_it_measures_as_the_run_did_or_not_at_all(trained):
     item, newest = fixed_item(trained)
     edit_by_hand(trained, SMALL, "skills/searchqa", "\n- Spelling counts.\n")
-    request = BisectRequest(item=item, ends=("v0", f"v{newest + 1}"), measure=True)
+    request = ItemsRequest(item=item, run=f"v0..v{newest + 1}", measure=True)
     other = replace(request, overrides=("model.target=agent",))
     with pytest.raises(UsageError, match="the target is offline/agent here, and was offline/reader"):
         bisect(user(trained), other, Quiet())

@@ -10,11 +10,11 @@ from sample_run import clock_from
 
 from skillgit.app.attribution.line_tracer import Tracer
 from skillgit.app.attribution.rule_lineage import RuleHistory
-from skillgit.app.history.bisect import Bisected, BisectRequest, bisect
+from skillgit.app.history.bisect import Bisected, bisect
 from skillgit.app.history.diff.rules import rule_diff
 from skillgit.app.history.diff.text import diff
 from skillgit.app.history.log import changes, log
-from skillgit.app.history.requests import LogRequest
+from skillgit.app.history.requests import ItemsRequest, LogRequest
 from skillgit.app.history.show import show
 from skillgit.app.workspace.workspace import open_workspace
 from skillgit.domain.event import Accepted, Rejected
@@ -110,8 +110,8 @@ def test_rules_of_two_lines_are_told_by_what_brought_them(context):
 @pytest.mark.usefixtures("lines")
 def test_bisect_looks_along_one_line(context):
     with pytest.raises(UsageError, match="v2 was not made of v1"):
-        bisect(context, BisectRequest(item="selection0", ends=("v1", "v2")))
-    found = [bisect(context, BisectRequest(item=f"selection{number}")) for number in range(16)]
+        bisect(context, ItemsRequest(item="selection0", run="v1..v2"))
+    found = [bisect(context, ItemsRequest(item=f"selection{number}")) for number in range(16)]
     suspects = {name for one in found if isinstance(one, Bisected) for name in one.suspects}
     assert suspects
     assert suspects <= {"v1", "v4"}

@@ -129,8 +129,11 @@ def test_a_cap_keeps_what_is_complete_and_the_same_command_goes_on(trained):
         again(trained, "v0", "v1", max_calls=30)
     assert "costs nothing" in caught.value.hint
     assert len(noted(trained, f"{RUN}/v0")) == 1
-    rest = again(trained, "v1")
-    assert rest.cost.calls == 10
+    rest = again(trained, "v0", "v1")
+    assert (rest.cost.calls, [row.draw for row in rest.rows]) == (10, [-1, -1])
+    assert len(noted(trained, f"{RUN}/v0")) == 1, "the same draw is no second measurement"
+    third = again(trained, "v0", "v1")
+    assert (third.cost.calls, [row.draw for row in third.rows]) == (40, [-2, -2])
 
 
 def test_a_model_that_is_not_there_is_an_error(trained):

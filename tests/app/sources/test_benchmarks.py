@@ -24,7 +24,7 @@ from skillgit.app.setup.config.load import load_config
 from skillgit.app.sources.data_check import check_data
 from skillgit.app.sources.data_fetch import DataSelection, fetch
 from skillgit.app.sources.public_data.contents import published_rows
-from skillgit.app.sources.public_data.listing import listed
+from skillgit.app.sources.public_data.downloads import listed
 from skillgit.domain.evaluation import Split
 from skillgit.domain.finding import Severity
 from skillgit.errors import DataError, NotFoundError, ServiceError

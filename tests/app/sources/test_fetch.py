@@ -15,7 +15,7 @@ from wire.rough import Rough, rough_server
 from skillgit.app.sources import data_fetch
 from skillgit.app.sources.data_fetch import DataSelection
 from skillgit.app.sources.data_fetch import fetch as fetch_selection
-from skillgit.app.sources.public_data import contents, listing
+from skillgit.app.sources.public_data import contents, downloads
 from skillgit.errors import ConflictError, DataError, NotFoundError, ServiceError, UnsafeNameError, UsageError
 
 COMMIT = "c0ffee" + 34 * "0"
@@ -182,7 +182,7 @@ def test_a_redirect_of_the_hub_to_another_host_carries_no_token(user, hub, monke
 
 
 def test_without_the_extra_it_says_what_to_install_or_to_place(user, monkeypatch):
-    monkeypatch.setattr(listing, "find_spec", lambda _: None)
+    monkeypatch.setattr(downloads, "find_spec", lambda _: None)
     with pytest.raises(UsageError, match="needs the extra 'data'") as missing:
         fetch(user, RIDDLES)
     assert missing.value.hint == "pip install 'skillgit[data]'; or place riddles.jsonl and name it with env.data_path"

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trained_runs import user
 
-from skillgit.app.sources.eval_cases import read_cases
-from skillgit.app.sources.plugin_evals import cases_of, import_evals, rows_of, triggers_of
+from skillgit.app.sources.plugin_evals import cases_of, import_evals, read_cases, rows_of, triggers_of
 from skillgit.app.sources.tasks import review
 from skillgit.errors import DataError, NotFoundError
 from skillgit.plugin.seed_folder import write_files

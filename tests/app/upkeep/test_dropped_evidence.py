@@ -7,7 +7,7 @@ import subprocess
 import pytest
 from sample_run import ITEMS, RUN
 
-from skillgit.app.history.bisect import BisectRequest, bisect
+from skillgit.app.history.bisect import bisect
 from skillgit.app.history.diff.items import items as item_diff
 from skillgit.app.history.item import item_story, item_trajectory
 from skillgit.app.history.items import items
@@ -109,10 +109,10 @@ def test_a_bisection_says_what_was_dropped_and_what_messages_tell(context):
     with pytest.raises(
         NotFoundError, match="whether v1 solves q05 is not known: the evidence of v1 was dropped"
     ) as caught:
-        bisect(context, BisectRequest(item="q05", ends=("v0", "v1")))
+        bisect(context, ItemsRequest(item="q05", run="v0..v1"))
     assert f"skillgit log {RUN} --item q05" in caught.value.hint
     assert "--measure" in caught.value.hint
-    found = bisect(context, BisectRequest(item="q05"))
+    found = bisect(context, ItemsRequest(item="q05"))
     assert (found.suspects, found.gaps, found.told) == (("v1", "v2", "v3"), ("v1", "v2"), ("v1",))
     assert found.absence is Absence.DROPPED
 

@@ -24,8 +24,8 @@ from skillgit.domain.proposal import Origin
 from skillgit.errors import RevisionNotFoundError
 from skillgit.index import queries
 from skillgit.store.repo import Repo
-from skillgit.tui.widgets.live import event_line
-from skillgit.tui.widgets.row_list import Setting, event_row
+from skillgit.tui.screens.history import event_row
+from skillgit.tui.screens.live import event_line
 from skillgit.view.surface import Screen
 
 ADDRESSES = "v0 v1 s2 r3 m1 e1 v2 i1 v3 v4 b4 v5 s5 s6 m2 e2 v6 end".split()  # noqa: SIM905 - reads as the run goes
@@ -151,8 +151,7 @@ def test_every_label_of_the_screens_and_the_shell_is_a_revision(context, chronic
     del chronicle
     with open_workspace(context) as workspace:
         rows = queries.log_rows(workspace.index, RUN)
-        setting = Setting(ink=Screen(width=100), now=rows[0].time)
-        painted = [event_row(row, None, setting) for row in rows]
+        painted = [event_row(row, Screen(width=100), rows[0].time) for row in rows]
         live = [event_line(row, Screen(width=100))[2:] for row in rows]
         for listed in (painted, live):
             texts = ["".join(part.text for part in parts) for parts in listed]

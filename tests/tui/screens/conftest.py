@@ -35,8 +35,6 @@ CALM = 3
 class ScreenStage(SkillgitApp):
     """The app with one screen instead of its history."""
 
-    CSS_PATH = None
-
     def __init__(self, context: Context, first: Screen[None], *, unicode: bool = True) -> None:
         super().__init__(context, unicode=unicode, watch=False)
         self.first = first

@@ -8,14 +8,12 @@ from textual.events import Key
 from textual.widgets import Input
 
 from skillgit.store.repo import Repo
-from skillgit.tui import actions
 from skillgit.tui.screens.compare import CompareScreen
 from skillgit.tui.screens.dialogs import AskScreen, CopyScreen, NameScreen
-from skillgit.tui.screens.history import HistoryScreen
+from skillgit.tui.screens.history import EventList, HistoryScreen
 from skillgit.tui.screens.item import ItemScreen
 from skillgit.tui.widgets.diff_view import DiffView
 from skillgit.tui.widgets.lines import FilterBar, FindBar
-from skillgit.tui.widgets.row_list import EventList
 
 RUN = "demo-20261121-abcd"
 
@@ -174,7 +172,7 @@ def test_the_filter_narrows_while_it_is_typed(visit, press):
 def test_a_filter_that_finds_nothing_says_so_and_a_wrong_one_too(visit, press):
     async def scenario(app, pilot):
         await press(pilot, "slash", *"step:99")
-        assert "no event is like that" in shown(app)
+        assert "no matching events" in shown(app)
         app.screen.query_one("#filter Input").value = "nonsense:1"
         await press(pilot)
         left = app.screen.query_one("#left")
@@ -308,7 +306,7 @@ def test_the_copy_menu_copies(visit, press):
 
 def test_editor_and_pager_get_the_event(visit, press, monkeypatch):
     commands: list[list[str]] = []
-    monkeypatch.setattr(actions, "_in_terminal", lambda _app, command: commands.append(list(command)))
+    monkeypatch.setattr(HistoryScreen, "in_terminal", lambda _screen, command: commands.append(list(command)))
 
     async def scenario(_app, pilot):
         await to(pilot, press, "v1")

@@ -16,10 +16,10 @@ from skillgit.domain.score import Score
 from skillgit.errors import NotFoundError
 from skillgit.index.event_pages import Point
 from skillgit.tui import keymap
+from skillgit.tui.screens import live as live_text
 from skillgit.tui.screens.dialogs import AskScreen, HelpScreen
-from skillgit.tui.screens.live import EventScreen, LiveScreen
-from skillgit.tui.theme import doer
-from skillgit.tui.widgets import live as live_text
+from skillgit.tui.screens.event import EventScreen
+from skillgit.tui.screens.live import LiveScreen
 
 PID = 4127
 ROWS = (sample.R18, sample.V7, sample.V6, sample.V0)
@@ -385,7 +385,7 @@ def test_a_trainer_that_has_ended_leaves_its_last_look_on_the_screen(play, seen)
 def test_every_key_of_the_screen_does_something_and_none_has_two_meanings(play):
     async def scenario(app, press):
         for key in keymap.at("app", "live", "list"):
-            assert doer(app.screen, key) is not None, key.id
+            assert key.id in {"app.palette", *(command.help for command in app.get_system_commands(app.screen))}
         bound: dict[str, str] = {}
         for key in (*keymap.at("live", "list"), *keymap.at("app")):
             for one in key.keys:
@@ -412,4 +412,4 @@ def test_costs_are_told_as_far_as_they_are_known(spent, limits, told):
     look = replace(RUNNING, snapshot=replace(SNAPSHOT, spent=spent, limits=limits))
     from skillgit.view.surface import Screen  # noqa: PLC0415 - only this test draws without an app
 
-    assert "".join(part.text for part in live_text.cost(look, Screen())).strip() == told
+    assert live_text.cost(look, Screen()).strip() == told

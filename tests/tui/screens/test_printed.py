@@ -10,10 +10,9 @@ from skillgit.app.history.item import ItemReply, ItemWords
 from skillgit.tui.prints import said
 from skillgit.tui.screens.compare import CompareScreen, ItemsView
 from skillgit.tui.screens.item import ItemScreen, TrajectoryView
-from skillgit.tui.screens.printed import PrintedScreen
+from skillgit.tui.screens.printed import Printed, PrintedScreen
 from skillgit.tui.widgets.curve import ScorePlot
 from skillgit.tui.widgets.lines import KeyLine, OneLine
-from skillgit.tui.widgets.printed import Printed
 
 
 def printed(screen) -> str:
@@ -22,7 +21,7 @@ def printed(screen) -> str:
 
 
 def line_keys(app) -> list[str]:
-    return [key.label for _, key in app.screen.query_one(KeyLine).placed()]
+    return [key.description for _, key, _ in app.screen.query_one(KeyLine).placed()]
 
 
 def test_a_run_that_is_over_opens_on_itself_in_short(visit, press):
@@ -36,7 +35,7 @@ def test_a_run_that_is_over_opens_on_itself_in_short(visit, press):
         assert "Rules of v3 that training brought" in text
         await press(pilot, "0", "G", "enter")
         assert isinstance(app.screen, PrintedScreen)
-        assert app.screen.query_one(Printed).shown_print.words[0] == "why"
+        assert app.screen.query_one(Printed).words[0] == "why"
 
     visit(scenario)
 
@@ -65,7 +64,7 @@ def test_a_key_opens_what_a_command_prints(visit, press):
         for key, words in printing.items():
             await press(pilot, key)
             assert isinstance(app.screen, PrintedScreen)
-            assert app.screen.query_one(Printed).shown_print.words == words
+            assert app.screen.query_one(Printed).words == words
             await press(pilot, "escape")
             assert not isinstance(app.screen, PrintedScreen)
 
@@ -89,7 +88,7 @@ def test_items_say_what_they_ask_and_what_was_answered():
     replies = (ItemReply(answer="324 m"), ItemReply(answer="1,063\nft"), ItemReply())
     words = ItemWords(question="<context>much</context><question>How tall\x1b[2J?</question>", replies=replies)
     assert said(words) == "How tall^[[2J?  = 1,063 ft"
-    assert said(None) == said(ItemWords(question="", replies=replies)) == ""
+    assert said(ItemWords(question="", replies=replies)) == ""
 
 
 def test_a_line_of_items_opens_the_item(visit, press):
@@ -132,7 +131,7 @@ def test_help_and_commands_are_in_the_line_of_keys_which_follows_the_focus(visit
 def test_a_click_in_the_line_of_keys_presses_one(visit, press):
     async def scenario(app, pilot):
         line = app.screen.query_one(KeyLine)
-        column = next(column for column, key in line.placed() if key.label == "help")
+        column = next(column for column, key, _ in line.placed() if key.description == "help")
         await pilot.click(KeyLine, offset=(column + 1, 0))
         await press(pilot)
         assert type(app.screen).__name__ == "HelpScreen"

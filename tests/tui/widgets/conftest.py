@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 class WidgetStage(SkillgitApp):
     """The app with one widget instead of its screens."""
 
-    CSS_PATH = None
-
     def __init__(self, context: Context, widget: Widget, *, unicode: bool = True) -> None:
         super().__init__(context, unicode=unicode, watch=False)
         self.widget = widget

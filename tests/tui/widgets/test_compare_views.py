@@ -13,7 +13,7 @@ from skillgit.tui.screens.item import TrajectoryView
 from skillgit.tui.widgets.painted_lines import AT_ONCE
 
 HOSTILE = "[red]a[/red]\x1b[31m\x1b]52;c;AAAA\x07 \u202eb"
-AS_TEXT = "[red]a[/red]^[[31m^[]52;c;AAAA^G \\u202eb"
+AS_TEXT = "[red]a[/red]^[[31m^[]52;c;AAAA^G <U+202E>b"
 ATTEMPT = Attempt(name="v1", commit="a" * 40, version=1, title="", outcome=None, answer=HOSTILE, feedback="x\ny")
 
 
@@ -39,8 +39,8 @@ def test_an_item_of_a_stranger_is_text_and_opens_by_its_own_name(play):
     opened = []
 
     class Opening(ItemsView):
-        def on_items_view_opened(self, message):
-            opened.append(message.item)
+        def on_painted_lines_opened(self):
+            opened.append(self.item)
 
     row = ItemChange(item=HOSTILE, task_type=HOSTILE, before=0.0, after=1.0, change="fixed")
 
@@ -58,8 +58,8 @@ def test_a_click_chooses_an_item_and_a_second_one_opens_it(play):
     opened = []
 
     class Opening(ItemsView):
-        def on_items_view_opened(self, message):
-            opened.append(message.item)
+        def on_painted_lines_opened(self):
+            opened.append(self.item)
 
     async def scenario(app, pilot):
         app.widget.show(diff_sample.ITEMS)

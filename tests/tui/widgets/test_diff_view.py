@@ -40,7 +40,7 @@ def styles(view: DiffView, text: str) -> set[str]:
 
 def test_a_line_bears_its_number_its_sign_and_where_it_moved_to(play):
     async def scenario(app, pilot):
-        app.widget.show(FILES)
+        app.widget.show_files(FILES)
         await pilot.pause()
         lines = app.lines()
         assert lines[1].startswith("▌@@ -8,11 +8,11 @@ ## Verify units")
@@ -55,7 +55,7 @@ def test_a_line_bears_its_number_its_sign_and_where_it_moved_to(play):
 
 def test_control_characters_of_a_skill_are_shown_and_wide_signs_keep_their_columns(play):
     async def scenario(app, pilot):
-        app.widget.show(FILES)
+        app.widget.show_files(FILES)
         await pilot.pause()
         lines = app.lines()
         assert any("Mind the ^[[2Jgap." in line for line in lines)
@@ -69,7 +69,7 @@ def test_markup_in_a_skill_is_text(play):
     file = FileDiff(path="[red]a[/].md", hunks=(Hunk(heading="[b]h[/b]", lines=(hostile,)),))
 
     async def scenario(app, pilot):
-        app.widget.show([file])
+        app.widget.show_files([file])
         await pilot.pause()
         assert app.lines()[:3] == [
             " [red]a[/].md   +1 -0",
@@ -82,7 +82,7 @@ def test_markup_in_a_skill_is_text(play):
 
 def test_changed_words_are_marked_until_they_are_switched_off(play):
     async def scenario(app, pilot):
-        app.widget.show(FILES)
+        app.widget.show_files(FILES)
         await pilot.pause()
         assert styles(app.widget, "question, and say it") == {"diff--added-word"}
         await pilot.press("W")
@@ -94,7 +94,7 @@ def test_changed_words_are_marked_until_they_are_switched_off(play):
 
 def test_side_by_side_puts_partners_on_one_row(play):
     async def scenario(app, pilot):
-        app.widget.show(FILES)
+        app.widget.show_files(FILES)
         await pilot.press("S")
         await pilot.pause()
         [row] = [line for line in app.lines() if "unit of the table" in line]
@@ -112,7 +112,7 @@ def test_a_long_line_is_broken_at_spaces_and_emphasised_on_both_rows(play):
     files = detailed([FileDiff(path="SKILL.md", hunks=(Hunk(heading="", lines=lines),))])
 
     async def scenario(app, pilot):
-        app.widget.show(files)
+        app.widget.show_files(files)
         await pilot.pause()
         assert all(len(line) <= 40 for line in app.lines())
         assert styles(app.widget, "finish of it") == {"diff--added-word"}
@@ -123,15 +123,15 @@ def test_a_long_line_is_broken_at_spaces_and_emphasised_on_both_rows(play):
 def test_hunks_are_walked_and_the_present_one_is_marked(play):
     async def scenario(app, pilot):
         view = app.widget
-        view.show(many(60))
+        view.show_files(many(60))
         await pilot.pause()
-        assert (view.hunk, view.hunks) == (0, 6)
+        assert (view.hunk, len(view.hunks)) == (0, 6)
         for expected in (1, 2, 3, 4, 5, 5):
             await pilot.press("J")
             assert view.hunk == expected
         marked = [line for line in range(view.count) if view.painted(line)[0].text == "▌"]
-        assert marked[0] == view._rows.hunks[5]
-        assert len(marked) == view.count - view._rows.hunks[5]
+        assert marked[0] == view.hunks[5]
+        assert len(marked) == view.count - view.hunks[5]
         await pilot.press("K")
         assert view.hunk == 4
         await pilot.press("g", "J")
@@ -143,7 +143,7 @@ def test_hunks_are_walked_and_the_present_one_is_marked(play):
 @pytest.mark.parametrize(("keys", "top"), [("j j j k", 2), ("G", 32), ("G g", 0), ("ctrl+d", 6), ("ctrl+d ctrl+u", 0)])
 def test_keys_scroll(play, keys, top):
     async def scenario(app, pilot):
-        app.widget.show([changes(39)])
+        app.widget.show_files([changes(39)])
         await pilot.pause()
         assert app.widget.count == 44
         await pilot.press(*keys.split())
@@ -155,7 +155,7 @@ def test_keys_scroll(play, keys, top):
 def test_a_search_goes_round_its_hits_and_finds_what_is_broken_over_two_rows(play):
     async def scenario(app, pilot):
         view = app.widget
-        view.show(many(60))
+        view.show_files(many(60))
         await pilot.pause()
         view.seek("WHICH UNIT IT IS")
         hits = len(view.hits)
@@ -177,7 +177,7 @@ def test_a_search_goes_round_its_hits_and_finds_what_is_broken_over_two_rows(pla
 
 def test_a_search_without_a_hit_says_so_and_moves_nothing(play):
     async def scenario(app, pilot):
-        app.widget.show(many(60))
+        app.widget.show_files(many(60))
         await pilot.press("j", "j")
         app.widget.seek("nothing like this")
         await pilot.press("n")
@@ -189,7 +189,7 @@ def test_a_search_without_a_hit_says_so_and_moves_nothing(play):
 def test_keys_move_a_difference_that_was_not_drawn_yet(play):
     async def scenario(app, pilot):
         del pilot
-        app.widget.show(many(60))
+        app.widget.show_files(many(60))
         app.widget.action_list_down()
         app.widget.action_list_down()
         assert app.widget.scroll_offset.y == 2
@@ -206,16 +206,16 @@ def test_other_context_is_asked_for_and_keeps_the_line_at_the_top(play):
 
     async def scenario(app, pilot):
         view = app.widget
-        view.show(many(100))
+        view.show_files(many(100))
         await pilot.press("right_curly_bracket", "left_curly_bracket")
         await pilot.pause()
         assert wanted == [6, 1]
         await pilot.press("J", "J", "j")
-        top = view._top
-        view.show(many(100, 6), context=6)
+        top = view.top
+        view.show_files(many(100, 6), context=6)
         await pilot.pause()
-        assert view._top == top
-        view.show(many(100, 0), context=0)
+        assert view.top == top
+        view.show_files(many(100, 0), context=0)
         await pilot.press("right_curly_bracket", "left_curly_bracket")
         await pilot.pause()
         assert wanted == [6, 1, 1], "there is no less than nothing"
@@ -225,7 +225,7 @@ def test_other_context_is_asked_for_and_keeps_the_line_at_the_top(play):
 
 def test_a_terminal_without_all_signs_gets_ascii(play):
     async def scenario(app, pilot):
-        app.widget.show(FILES)
+        app.widget.show_files(FILES)
         await pilot.press("S")
         await pilot.pause()
         assert all(line.replace("東京", "").isascii() for line in app.lines())
@@ -236,11 +236,11 @@ def test_a_terminal_without_all_signs_gets_ascii(play):
 
 def test_equal_texts_are_said_to_be_the_same(play):
     async def scenario(app, pilot):
-        app.widget.show(FILES)
-        app.widget.show(())
+        app.widget.show_files(FILES)
+        app.widget.show_files(())
         await pilot.pause()
         assert app.lines()[0] == " the text is the same"
-        app.widget.show(FILES)
+        app.widget.show_files(FILES)
         await pilot.pause()
         assert "SKILL.md" in app.lines()[0]
 
@@ -249,7 +249,7 @@ def test_equal_texts_are_said_to_be_the_same(play):
 
 def test_a_narrower_screen_breaks_the_lines_anew(play):
     async def scenario(app, pilot):
-        app.widget.show([changes(20)])
+        app.widget.show_files([changes(20)])
         await pilot.pause()
         before = app.widget.count
         await pilot.resize_terminal(40, 12)
@@ -265,7 +265,7 @@ def cost(play, count: int) -> float:
     spent: list[float] = []
 
     async def scenario(app, pilot):
-        app.widget.show([changes(count, words="Rule {}: " + "answer in the unit of the question, " * 5)])
+        app.widget.show_files([changes(count, words="Rule {}: " + "answer in the unit of the question, " * 5)])
         await app.workers.wait_for_complete()
         await pilot.pause()
         assert app.widget.count > count

@@ -3,8 +3,8 @@ from __future__ import annotations
 import cli_sample
 
 from skillgit.app.history.browse import EventPage
+from skillgit.tui.screens.history import EventList
 from skillgit.tui.start import PAGE
-from skillgit.tui.widgets.row_list import EventList
 
 EVERY = 100_000
 

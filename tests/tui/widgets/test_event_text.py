@@ -6,9 +6,9 @@ import cli_sample
 
 from skillgit.app.history.show import EventDetail
 from skillgit.app.recorded.step_evidence import AppliedEdit, TrainAttempt, TrajectoryPattern
-from skillgit.tui.widgets import detail
-from skillgit.tui.widgets.detail import EventItems, EventMessage
-from skillgit.tui.widgets.paragraphs import Paragraphs
+from skillgit.tui.screens import event as detail
+from skillgit.tui.screens.event import EventItems, EventMessage
+from skillgit.tui.widgets.painted_lines import Paragraphs
 from skillgit.view.surface import Screen
 
 HARMFUL = "\x1b[2J[red]x[/red]\x07"

@@ -1,42 +1,38 @@
 from __future__ import annotations
 
-from dataclasses import dataclass
+from hypothesis import given
+from hypothesis import strategies as st
 
-from skillgit.tui.widgets.painted_lines import Part, emphasised
-from skillgit.tui.widgets.paragraphs import disarmed, rendered
+from skillgit.tui.widgets.painted_lines import Part, emphasised, rendered
 from skillgit.view.surface import Screen, Style
 
-
-@dataclass(frozen=True)
-class Inner:
-    said: str
-
-
-@dataclass(frozen=True)
-class Facts:
-    inner: tuple[Inner, ...]
-    title: str
-    number: int = 3
-
-
-def test_facts_are_disarmed_all_the_way_down():
-    facts = Facts((Inner("\x1b[31mred\x1b[m"),), "\x07bell")
-    assert disarmed(facts, Screen()) == Facts((Inner("^[[31mred^[[m"),), "^Gbell")
-
-
-def test_texts_keep_their_lines_and_lose_signs_that_the_terminal_lacks():
-    assert disarmed(("a –\nb",), Screen(unicode=False)) == ("a -\nb",)  # noqa: RUF001 - a dash
-
-
-def test_harmless_facts_stay_the_same_object():
-    facts = Facts((Inner("plain [b]text[/b]"),), "title")
-    assert disarmed(facts, Screen()) is facts
+SCREEN = Screen(colour=True, seal="4711;")
+HOSTILE = st.text(alphabet="ab[;m1234567890\x1b\x07\x9b\u202e\r\x00\ud800")
 
 
 def test_colours_of_a_renderer_become_meanings():
-    screen = Screen(colour=True)
-    line = f"a {screen.paint(Style.REJECTED, 'bad')} end"
-    assert rendered([line, ""]) == [(Part("a "), Part("bad", Style.REJECTED), Part(" end")), ()]
+    line = f"a {SCREEN.paint(Style.REJECTED, 'bad')} end"
+    assert rendered([line, ""], SCREEN) == [(Part("a "), Part("bad", Style.REJECTED), Part(" end")), ()]
+
+
+@given(HOSTILE, HOSTILE, HOSTILE)
+def test_text_of_a_stranger_paints_nothing_wherever_a_renderer_puts_it(before, inside, after):
+    line = f"{before}{SCREEN.paint(Style.REJECTED, inside)}{after}"
+    parts = rendered([line], SCREEN)[0]
+    assert {part.style for part in parts} <= {"", Style.REJECTED}
+    painted = "".join(part.text for part in parts if part.style)
+    assert painted == SCREEN.shown(inside)
+    text = "".join(part.text for part in parts)
+    assert text == SCREEN.shown(before) + painted + SCREEN.shown(after)
+    assert not set("\x1b\x07\x9b\u202e\r\x00") & set(text)
+
+
+def test_a_line_end_in_a_text_begins_another_line():
+    assert rendered(["a\nb"], SCREEN) == [(Part("a"),), (Part("b"),)]
+
+
+def test_signs_that_the_terminal_lacks_are_replaced():
+    assert rendered(["a – b"], Screen(unicode=False)) == [(Part("a - b"),)]  # noqa: RUF001 - a dash
 
 
 def test_a_later_mark_is_seen_over_an_earlier_one():

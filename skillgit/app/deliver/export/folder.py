@@ -40,7 +40,7 @@ with loaded_on_use():  # it loads yaml, which a checkout does not need
     from skillgit.app.skill_format import frontmatter as frontmatter_fields
 
 ENDINGS = (".zip", ".skill")  # how the names of archives end
-_EPOCH = (1980, 1, 1, 0, 0, 0)  # the oldest time that a zip archive can hold, which is no time of anybody's
+_EPOCH = (1980, 1, 1, 0, 0, 0)  # the oldest time that a zip archive can hold
 _UNIX = 3
 _FILE, _PROGRAM = 0o100644, 0o100755
 
@@ -76,7 +76,7 @@ def without_markers(skill: Skill) -> Skill:
 
 
 def _bare(text: str) -> str:
-    """Return ``text`` without markers; a line that holds nothing else goes with them."""
+    """Return ``text`` without markers; a line that holds nothing else is removed too."""
     while True:
         # Of a marker inside a marker, removing the inner one leaves the outer.
         bare = MARKER.sub("", _MARKER_LINE.sub("", text))
@@ -93,7 +93,7 @@ def skill_of(context: Context, revision: str) -> Skill:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportedSkill:
-    row: LogRow | None  # the event of the version; absent for a commit that is no event
+    row: LogRow | None  # the event of the version; absent for a commit outside of runs
     commit: str
     skill: str
     place: str
@@ -253,7 +253,7 @@ def _sha256(content: bytes) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckedOut:
-    row: LogRow | None  # the event that was checked out; absent for a commit that is no event
+    row: LogRow | None  # the event that was checked out; absent for a commit outside of runs
     commit: str
     files: tuple[str, ...]  # the files that were written, relative to the work tree
     branch: str = ""  # the branch that HEAD is on now; empty if it is detached, or stayed where it was
@@ -268,7 +268,7 @@ def checkout(context: Context, revision: str, paths: tuple[str, ...] = ()) -> Ch
             inside = [_inside(context, workspace, path) for path in paths]
             files = work_tree.write_paths(workspace.repo, resolution.commit, inside)
             return CheckedOut(row=resolution.row, commit=resolution.commit, files=files)
-        # What names a version or a run is no branch, even if there is one of that name.
+        # What names a version or a run never means a branch, even if there is one of that name.
         is_ours = is_address(revision) or revision in queries.run_names(workspace.index)
         branch = revision if not is_ours and work_tree.is_branch(workspace.repo, revision) else ""
         back = work_tree.last_branch(workspace.repo)
@@ -284,5 +284,5 @@ def _inside(context: Context, workspace: Workspace, path: str) -> str:
         return path
     inside = relpath(normpath(context.directory / path), top.resolve())
     if inside == ".." or inside.startswith("../"):
-        raise UsageError(f"{path} lies outside of the repository", hint=f"the work tree is {top}")
+        raise UsageError(f"{path} is outside of the repository", hint=f"the work tree is {top}")
     return "" if inside == "." else inside

@@ -57,7 +57,7 @@ def export_mlflow(context: Context, revision: str, target: str) -> ExportedStore
             else [store]
         )
         if not all((entry / "meta.yaml").is_file() for entry in entries):
-            raise ConflictError(f"{store} exists and is no MLflow store", hint="name a new folder, such as mlruns")
+            raise ConflictError(f"{store} exists and is not an MLflow store", hint="name a new folder, such as mlruns")
     section = data.config.get("env")
     name = str((section.get("name") if isinstance(section, dict) else None) or data.skill.rpartition("/")[2])
     # An id has 18 digits, as MLflow makes them; it is equal for experiments of the same name.
@@ -140,7 +140,7 @@ def _metrics(data: RunData) -> dict[str, list[str]]:
             f"{prefix}.{name}": event[name]
             for prefix, names in _METRICS.items()
             for name in names
-            # means over the part of the items that a decision needed are no scores, and no call has no cost
+            # a mean over the items that a decision needed is not a score; without calls there is no cost
             if not (event["unneeded"] and name in {"hard", "soft"}) and (prefix != "cost" or event["calls"])
         }
         if version := versions.get(event["version"]):

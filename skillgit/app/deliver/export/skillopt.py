@@ -171,7 +171,7 @@ class _Layout:
             self.texts[event_step(event)] = self.document
 
     def _stand(self, event: MakesVersion, skill: Skill | None, origin: str, *, is_best: bool = False) -> None:
-        """Go on to a version; one that nobody has measured keeps the score before it, as the reference has it."""
+        """Go on to a version; one without a measurement keeps the score before it, as the reference has it."""
         self.last, self.document, self.origin = event.version, self._text_of(skill), origin
         evaluation, verdict = getattr(event, "evaluation", None), getattr(event, "verdict", None)
         if isinstance(evaluation, EvaluationSummary):
@@ -299,7 +299,7 @@ class _Layout:
         if evaluation.stopped:
             row |= {"unneeded": evaluation.unneeded, "spare": evaluation.spare}
             self._remark(
-                "evaluations that were stopped once their decision was certain tell the score of a part of the items,"
+                "evaluations that were stopped once their decision was certain have the score of a part of the items,"
                 " and the highest that the candidate could have had as its gate score"
             )
         if verdict.policy != STRICT.name or verdict.no_regression is not NoRegression.NONE:
@@ -438,7 +438,7 @@ class _Layout:
         settings = parsed(self.evidence.get("config.json"))
         if not isinstance(settings, dict):
             self._remark(
-                "the evidence behind the start of the run is not here, so that config.json tells only its models"
+                "the evidence behind the start of the run is not here, so that config.json has only its models"
             )
             settings = {}
         row: Row = {}
@@ -474,7 +474,7 @@ class _Layout:
             )
         if failures:
             self.files[f"{folder}/failed.jsonl"] = _lines(failures)
-            self._remark("items that failed to evaluate have no place in that layout; they are in failed.jsonl beside")
+            self._remark("items that failed to evaluate have no place in that layout; they are in failed.jsonl")
         for row in results:
             turns = members(parsed(evidence.get(str(row.get("trajectory") or "")))).get("turns")
             if not isinstance(turns, list):

@@ -148,11 +148,11 @@ def _event_row(record: Recorded) -> Row:
 def _version_row(repo: Repo, record: Recorded, state: RunState, test: EvaluationSummary | None) -> Row:
     event, version = record.event, version_of(record.event) or 0
     files = read_folder(repo, repo.commit(record.commit).tree, event.skill)
-    evaluation, known = getattr(event, "evaluation", None), state.known_evaluation(version)
+    evaluation, score_summary = getattr(event, "evaluation", None), state.known_evaluation(version)
     return _row(
         "versions",
         record,
-        **{name: getattr(known, name, None) for name in ("hard", "soft", "n", "scored")},
+        **{name: getattr(score_summary, name, None) for name in ("hard", "soft", "n", "scored")},
         version=version,
         inherited=evaluation.version if isinstance(evaluation, Inherited) else None,
         test_hard=test.hard if test else None,

@@ -13,7 +13,7 @@ from skillgit.app.recorded.outcomes import CheckChange, absences, check_changes,
 from skillgit.app.recorded.run_record import item_rows, recorded_outcomes
 from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.workspace import Workspace, measure, open_workspace
-from skillgit.domain.conditions import Difference, matter
+from skillgit.domain.conditions import Difference
 from skillgit.domain.evaluation import Gauge, Metric, Split
 from skillgit.domain.outcomes import exact, whole
 from skillgit.domain.protected_regions import frontmatter
@@ -118,7 +118,7 @@ def items(context: Context, a: str, b: str | None = None) -> ItemDiff:
         rows = item_changes(before, after, gauge, unmeasured(workspace, older, newer))
         groups = {name: tuple(row.item for row in rows if row.change == change) for name, change in _FIELDS.items()}
         differs = differing(workspace, older, newer)
-        better, worse = (None, None) if matter(differs) else paired_test(rows, gauge.metric)
+        better, worse = (None, None) if any(other.matters for other in differs) else paired_test(rows, gauge.metric)
         measured_items = sum(len(groups[name]) for name in (*SHIFTS, "stable_pass", "stable_fail"))
         return ItemDiff(
             a=older,

@@ -36,8 +36,9 @@ def sides(workspace: Workspace, a: str, b: str | None, paths: Sequence[str] = ()
         older = _origin(workspace, newer, a)
     else:
         older, newer = resolve_in(workspace, a), resolve_in(workspace, b)
-    runs = (queries.run_row(workspace.index, side.run, {}) if side.run else None for side in (older, newer))
-    before, after = (run.skill if run is not None else "" for run in runs)
+    before, after = (
+        str(workspace.index.value("SELECT skill FROM run WHERE name = ?", (side.run,)) or "") for side in (older, newer)
+    )
     skills = (before or after, after or before)
     folders = tuple(sorted({folder for folder in skills if folder}))
     path_filter = tuple(_place(workspace, path, folders, (older, newer)) for path in paths)

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from skillgit.app.sources.public_data.listing import MOST_BYTES, first_line, too_large
+from skillgit.app.sources.public_data.downloads import MOST_BYTES, first_line, too_large
 from skillgit.domain.untrusted.file_names import TreePath, name_key, path_fault, shown
 from skillgit.errors import DataError
 from skillgit.plugin.data_rows import read_rows

@@ -17,8 +17,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from skillgit.app.sources.public_data.downloads import Downloads
-from skillgit.app.sources.public_data.listing import PublishedFiles, RemoteFile
+from skillgit.app.sources.public_data.downloads import Downloads, PublishedFiles, RemoteFile
 from skillgit.errors import ConflictError, DataError, NotFoundError, ServiceError
 
 CONTENT = bytes(range(256)) * 40
