@@ -45,7 +45,7 @@ from skillgit.engine.edit_budget import edit_budget
 from skillgit.engine.method_settings import OptimizerSettings
 from skillgit.engine.minibatches import slow_sample, step_items
 from skillgit.engine.optimizer_memory import history_section
-from skillgit.engine.reply_schemas import Finding
+from skillgit.engine.reply_schemas import FailurePattern
 from skillgit.errors import BudgetError, ConfigError, DataError, FatalBackendError, InvariantError, ProviderFailureError
 from skillgit.plugin.redaction import redact
 from skillgit.plugin.splits import check, divide
@@ -384,7 +384,7 @@ def test_9_a_pattern_keeps_its_own_count_and_items():
     )
     found = json.loads(run(backend)[1].evidence["findings.json"])["findings"]
     assert {row["pattern"]: row["items"] for row in found} == {"a": ["train1"], "b": ["train2"]}
-    assert Finding(pattern="a").items == ()
+    assert FailurePattern(pattern="a").items == ()
 
 
 def test_9_ranking_sees_what_was_rejected_before():

@@ -17,7 +17,7 @@ from skillgit.plugin.redaction import redact
 
 if TYPE_CHECKING:
     from skillgit.engine.proposals import Draft
-    from skillgit.engine.reply_schemas import Finding
+    from skillgit.engine.reply_schemas import FailurePattern
 
 Evidence = dict[str, bytes]
 
@@ -105,7 +105,7 @@ def patch_file(
     return {PATCH: json_file(document)}
 
 
-def findings_file(findings: Sequence[Finding], unusable: int, calls: Sequence[str] = ()) -> Evidence:
+def findings_file(findings: Sequence[FailurePattern], unusable: int, calls: Sequence[str] = ()) -> Evidence:
     """Return ``findings.json``: what analysts saw, how many gave no usable reply, and which later calls did not."""
     rows = [{"pattern": finding.pattern, "count": finding.count, "items": list(finding.items)} for finding in findings]
     document: dict[str, object] = {"findings": rows, "unusable_replies": unusable}

@@ -44,7 +44,7 @@ from skillgit.engine.prompt_sections import (
 )
 from skillgit.engine.proposals import Draft
 from skillgit.engine.questions import ask
-from skillgit.engine.reply_schemas import Analysis, Finding, ReplyModel, dialect
+from skillgit.engine.reply_schemas import Analysis, FailurePattern, ReplyModel, dialect
 from skillgit.engine.rollout import roll_out
 from skillgit.engine.session import Session, Stage
 from skillgit.engine.trajectory_elision import elide
@@ -55,7 +55,7 @@ from skillgit.plugin.redaction import redact
 class Reflection:
     failure: tuple[Draft, ...]
     success: tuple[Draft, ...]
-    findings: tuple[Finding, ...]
+    findings: tuple[FailurePattern, ...]
     unusable: int
     notes: tuple[SkillText, ...] = ()  # reminders for the appendix, where they are asked for
     probe: Experiment | None = None  # the experiment of the step, if there was one
@@ -151,9 +151,9 @@ class Reading:
         return reply
 
 
-def joined(findings: Iterable[Finding], trajectories: int) -> tuple[Finding, ...]:
+def joined(findings: Iterable[FailurePattern], trajectories: int) -> tuple[FailurePattern, ...]:
     """Return findings with equal patterns joined, most frequent first; unnamed trajectories count as others."""
-    by_pattern: dict[str, Finding] = {}
+    by_pattern: dict[str, FailurePattern] = {}
     for finding in findings:
         key = normalised(finding.pattern)
         earlier = by_pattern.get(key)
@@ -164,14 +164,16 @@ def joined(findings: Iterable[Finding], trajectories: int) -> tuple[Finding, ...
         rest = earlier.count - len(earlier.items) + finding.count - len(finding.items)
         rival = earlier.rival or finding.rival
         count = min(len(items) + rest, trajectories)
-        by_pattern[key] = Finding(pattern=earlier.pattern, count=count, items=items, rival=rival)
+        by_pattern[key] = FailurePattern(pattern=earlier.pattern, count=count, items=items, rival=rival)
     return tuple(sorted(map(_with_rival, by_pattern.values()), key=lambda finding: -finding.count))
 
 
-def _with_rival(finding: Finding) -> Finding:
+def _with_rival(finding: FailurePattern) -> FailurePattern:
     if not finding.rival.strip():
         return finding
-    return Finding(pattern=f"{finding.pattern}; or else: {finding.rival}", count=finding.count, items=finding.items)
+    return FailurePattern(
+        pattern=f"{finding.pattern}; or else: {finding.rival}", count=finding.count, items=finding.items
+    )
 
 
 def with_probe(

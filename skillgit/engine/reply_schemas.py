@@ -166,7 +166,7 @@ class SuggestionReply(_ProposalReply):
     priority: Priority = Priority.MEDIUM
 
 
-class Finding(ReplyModel):
+class FailurePattern(ReplyModel):
     """What an analyst saw in several trajectories, and the ``rival`` cause that would explain them, if there is one."""
 
     pattern: str
@@ -174,11 +174,11 @@ class Finding(ReplyModel):
     items: tuple[str, ...] = ()
     rival: str = ""
 
-    def grounded(self, ids: Sequence[str]) -> Finding:
+    def grounded(self, ids: Sequence[str]) -> FailurePattern:
         """Return the finding with items and count of the ``ids`` trajectories only; named ones are counted."""
         items = tuple(item for item in dict.fromkeys(self.items) if item in ids)
         count = len(items) or min(self.count, max(len(ids), 1))
-        return Finding(pattern=self.pattern, count=count, items=items, rival=self.rival)
+        return FailurePattern(pattern=self.pattern, count=count, items=items, rival=self.rival)
 
 
 class DraftReply(ReplyModel):
@@ -251,10 +251,10 @@ class RewriteReply(_ProposalReply, DraftReply):
 class Analysis(DraftReply):
     """What an analyst says beside its proposals; notes only where it was asked for them."""
 
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[FailurePattern, ...] = ()
     notes: Notes = ()
 
-    def seen(self, rollouts: Sequence[Rollout]) -> tuple[Finding, ...]:
+    def seen(self, rollouts: Sequence[Rollout]) -> tuple[FailurePattern, ...]:
         """Return the findings of the analyst that read ``rollouts``, as far as they are about those."""
         ids = [rollout.item.id for rollout in rollouts]
         return tuple(finding.grounded(ids) for finding in self.findings)

@@ -23,7 +23,7 @@ from skillgit.engine.gating import Judgement, judge, judged_event
 from skillgit.engine.looks import account, looks_evidence, may_save
 from skillgit.engine.minibatches import epoch_of, shuffle, stream
 from skillgit.engine.optimizer_memory import feedback_file
-from skillgit.engine.reply_schemas import Finding
+from skillgit.engine.reply_schemas import FailurePattern
 from skillgit.engine.rollout import roll_out
 from skillgit.engine.salvage import attributed, salvage, worth_salvaging
 from skillgit.engine.session import Session, Stage, Transition, unanswered
@@ -256,7 +256,7 @@ def _unusable(session: Session, count: int) -> tuple[str, str]:
     return title, "\n\n".join(filter(None, (reason, problem)))
 
 
-def why(reasoning: str, findings: Sequence[Finding], trajectories: int) -> str:
+def why(reasoning: str, findings: Sequence[FailurePattern], trajectories: int) -> str:
     """Return the reasons for a patch as paragraphs: the optimizer's own, then the findings with some of their items."""
     paragraphs = [reasoning]
     for finding in findings:

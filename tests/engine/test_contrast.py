@@ -17,7 +17,7 @@ from skillgit.engine.method_settings import GradientSettings
 from skillgit.engine.minibatches import Cutter
 from skillgit.engine.proposals import Draft, disjoint
 from skillgit.engine.reflect import joined
-from skillgit.engine.reply_schemas import Finding
+from skillgit.engine.reply_schemas import FailurePattern
 
 
 def rollout(number: int, task: str, *, solved: bool, task_type: str = "default") -> Rollout:
@@ -164,8 +164,8 @@ def test_disjoint_edits_cost_no_merge_call():
 
 def test_a_rival_cause_is_told_with_the_finding():
     findings = [
-        Finding(pattern="keeps the unit", count=2, rival="answers in the words of the text"),
-        Finding(pattern="late"),
+        FailurePattern(pattern="keeps the unit", count=2, rival="answers in the words of the text"),
+        FailurePattern(pattern="late"),
     ]
     assert [finding.pattern for finding in joined(findings, 4)] == [
         "keeps the unit; or else: answers in the words of the text",

@@ -5,7 +5,7 @@ import pytest
 from skillgit.domain.edit import EditSource, Op
 from skillgit.engine.questions import UnusableReplyError, parse
 from skillgit.engine.reflect import joined
-from skillgit.engine.reply_schemas import AnalysisReply, Finding, GuidanceReply, RankReply
+from skillgit.engine.reply_schemas import AnalysisReply, FailurePattern, GuidanceReply, RankReply
 
 
 @pytest.mark.parametrize(
@@ -66,11 +66,11 @@ def test_of_several_objects_none_is_chosen_and_of_equal_ones_either(between):
 def test_equal_findings_of_several_analysts_are_put_together():
     found = joined(
         [
-            Finding(pattern="- Keeps the unit.", count=1, items=("a",)),
-            Finding(pattern="other", count=2, items=("x", "y")),
-            Finding(pattern="keeps the unit", count=2, items=("b", "a")),
-            Finding(pattern="unnamed", count=3),
-            Finding(pattern="unnamed", count=3),
+            FailurePattern(pattern="- Keeps the unit.", count=1, items=("a",)),
+            FailurePattern(pattern="other", count=2, items=("x", "y")),
+            FailurePattern(pattern="keeps the unit", count=2, items=("b", "a")),
+            FailurePattern(pattern="unnamed", count=3),
+            FailurePattern(pattern="unnamed", count=3),
         ],
         trajectories=5,
     )
@@ -81,7 +81,7 @@ def test_equal_findings_of_several_analysts_are_put_together():
 @pytest.mark.parametrize("items", [(), ("no such item",), ("a", "a"), ("b", "a\n\nfixed: b"), ("a", "b", "c")])
 def test_a_finding_is_about_trajectories_that_its_analyst_was_shown(count, items):
     shown = ("a", "b")
-    finding = Finding.model_validate({"pattern": "p", "count": count, "items": items}).grounded(shown)
+    finding = FailurePattern.model_validate({"pattern": "p", "count": count, "items": items}).grounded(shown)
     assert set(finding.items) == set(items) & set(shown)
     assert 1 <= finding.count <= len(shown)
     assert not finding.items or finding.count == len(finding.items)

@@ -35,7 +35,7 @@ def models(base: type[ReplyModel] = ReplyModel) -> list[type[ReplyModel]]:
 
 def naming_all(model: type[ReplyModel]) -> str:
     """Return a prompt that names every key that there is, in no order of the model's."""
-    inner = [reply_schemas.EditReply, reply_schemas.SuggestionReply, reply_schemas.Finding]
+    inner = [reply_schemas.EditReply, reply_schemas.SuggestionReply, reply_schemas.FailurePattern]
     names = {name for kind in (model, *inner) for name in kind.model_fields}
     return "\n## Your answer\n" + " ".join(f"`{name}`" for name in sorted(names - {"source"}))
 

@@ -332,7 +332,7 @@ class LeakFinder:
                 alone = (
                     number
                     for number, line in lines
-                    if any(leak.item == other.item for other in find_leaks(index, line, known_text))
+                    if any(leak.item == quote.item for quote in find_leaks(index, line, known_text))
                 )
                 yield next(alone, 0), leak
 

@@ -213,9 +213,9 @@ async def _sample(environment: Environment, items: Mapping[Split, Sequence[Item]
 
     async def field_of(name: str, usual: _StandIn) -> ItemField:
         """Return a field, and whether the target is asked something else where it holds something else."""
-        other = replace(item, content={**item.content, name: _altered(item.content[name])})
+        altered_item = replace(item, content={**item.content, name: _altered(item.content[name])})
         try:
-            is_shown = (await _asked(environment, other, skill)).question != usual.question
+            is_shown = (await _asked(environment, altered_item, skill)).question != usual.question
         except TimeoutError:
             raise
         except Exception:  # noqa: BLE001 - the rollout cannot do without what the field held

@@ -88,7 +88,7 @@ def kinds_of(context: Context, name: str) -> tuple[PluginKind, ...]:
     names = {kind: [plugin.name for plugin in registry.installed(group)] for kind, group in _GROUPS.items()}
     kinds = tuple(kind for kind, group in names.items() if name in group)
     if not kinds:
-        every = [known for group in names.values() for known in group]
+        every = [plugin for group in names.values() for plugin in group]
         hint = did_you_mean(name, every, otherwise="skillgit plugins lists all that is installed")
         raise NotFoundError(f"there is no plug-in '{name}'", hint=hint)
     return kinds
@@ -96,8 +96,8 @@ def kinds_of(context: Context, name: str) -> tuple[PluginKind, ...]:
 
 def plugin_named(context: Context, kind: PluginKind, name: str) -> InstalledPlugin:
     """Return one plug-in, installed or at ``path/to/file.py:Class``, and load nothing else."""
-    info, known = _info(context, kind, name), registry.installed(_GROUPS[kind])
-    reference = next((plugin.reference for plugin in known if plugin.name == name), name)
+    info, plugins = _info(context, kind, name), registry.installed(_GROUPS[kind])
+    reference = next((plugin.reference for plugin in plugins if plugin.name == name), name)
     return InstalledPlugin(kind=kind, name=name, reference=reference, info=info)
 
 

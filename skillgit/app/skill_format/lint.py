@@ -310,10 +310,10 @@ def _skill_folders(folder: Path) -> Iterator[Path]:
     """
     waiting = [folder]
     while waiting:
-        place = waiting.pop()
-        names = {entry.name: entry for entry in place.iterdir()}
+        current = waiting.pop()
+        names = {entry.name: entry for entry in current.iterdir()}
         if not _NAMES.isdisjoint(names):
-            yield place
+            yield current
             continue
         for name, entry in names.items():
             if entry.is_dir() and not entry.is_symlink() and not name.startswith(".") and name not in _LEFT_OUT:

@@ -253,12 +253,12 @@ def _configuration(servers: Sequence[LocalServer], base: str) -> str:
     document: dict[str, object] = {"_base_": base, "model": settings, "calls": calls, "env": {"exec_timeout": 600}}
     if model.schemas in ("refused", "not kept"):
         document["optimizer"] = {"structured_output": "off"}
-    others = [f"{each.program} at {each.address}: {', '.join(m.name for m in each.models)}" for each in servers]
+    descriptions = [f"{each.program} at {each.address}: {', '.join(m.name for m in each.models)}" for each in servers]
     head = [
         f"Models of this machine, as skillgit doctor --local found them: {server.program} answers for every role.",
         "One small model for both roles shows that all works; a larger optimizer finds better edits.",
         "Servers sample by default; at temperature 0 an item gives the same answer again.",
-        "There are " + "; ".join(others) + ".",
+        "There are " + "; ".join(descriptions) + ".",
         "_base_ is the environment: tasks/default for your own tasks, or another configuration.",
     ]
     comment = "".join(f"# {' '.join(line.split())}\n" for line in head)
