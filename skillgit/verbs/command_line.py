@@ -59,7 +59,9 @@ def read_words(words: Sequence[str]) -> tuple[Verb[Any], Any]:
     Raises:
         UsageError: There is no such command, or it cannot be understood.
     """
-    name = next((name for end in (2, 1) if (name := " ".join(words[:end])) in ENTRIES and ENTRIES[name].module), None)
+    # help and completion print what the command line knows of itself, and are not verbs
+    modules = {name: entry.module for name, entry in ENTRIES.items() if "." not in entry.module}
+    name = next((name for end in (2, 1) if modules.get(name := " ".join(words[:end]))), None)
     if name is None:
         raise UsageError(f"there is no command '{' '.join(words[:1])}'", hint="skillgit help --all")
     command = cast("VerbCommand", command_of(name))
@@ -68,6 +70,22 @@ def read_words(words: Sequence[str]) -> tuple[Verb[Any], Any]:
         return command.verb, command.request(ctx)
     except click.UsageError as error:
         raise UsageError(error.format_message(), hint=f"skillgit {name} --help") from error
+
+
+def question_of(words: Sequence[str]) -> tuple[str, tuple[str, ...]]:
+    """Return what a person reads before a command line is run, and the one that plans as JSON what it costs.
+
+    The first is empty where it changes nothing, the second where it costs nothing. A command line that cannot be
+    understood changes nothing, for the program refuses it.
+    """
+    if {"-h", "--help"} & {*words}:
+        return "", ()
+    try:
+        verb, request = read_words(words)
+    except UsageError:
+        return "", ()
+    pays = verb.effect_of(request) is Effect.PAYS
+    return verb.question(request), (*words, "--dry-run", "--json") if pays else ()
 
 
 class DescribedCommand(click.Command):
