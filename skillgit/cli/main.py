@@ -17,9 +17,13 @@ from skillgit import __version__
 from skillgit.cli.session import open_context, open_diagnostics, open_session
 from skillgit.domain.untrusted.model_text import unstorable_place
 from skillgit.errors import ExitCode, UsageError
+from skillgit.lazy import loaded_on_use
 from skillgit.verbs.command_line import VerbGroup
 from skillgit.verbs.manual import COMPLETION_VARIABLE, EVERY_COMMAND, PROGRAM
 from skillgit.view.catalogue import DAILY, ENTRIES, SECTIONS
+
+with loaded_on_use():
+    from skillgit.app.workspace import workspace
 
 
 class CommandGroup(VerbGroup):
@@ -108,9 +112,7 @@ def _run(arguments: Sequence[str] | None) -> int:
     except click.ClickException as error:
         return diagnostics.misused(error)
     except Exception as error:  # noqa: BLE001 - the last line of defence: a bug becomes one sentence
-        from skillgit.app.workspace.workspace import explained  # noqa: PLC0415 - hardly ever needed
-
-        failure = explained(error, ctx.obj.context if ctx is not None and ctx.obj else None)
+        failure = workspace.explained(error, ctx.obj.context if ctx is not None and ctx.obj else None)
         return diagnostics.failed(failure) if failure is not None else diagnostics.crashed(error)
 
 
