@@ -25,14 +25,13 @@ from skillgit.app.workspace import command_journal
 from skillgit.app.workspace.command_journal import CommandRecord
 from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.workspace import git_settings, one_snapshot
-from skillgit.errors import SkillgitError, UsageError
+from skillgit.errors import SkillgitError
 from skillgit.lazy import loaded_on_use
 from skillgit.tui import keymap, theme
 from skillgit.tui.screens.dialogs import AskScreen, ChoiceScreen, CommandLogScreen, HelpScreen, PromptScreen, numbered
 from skillgit.tui.screens.history import HistoryScreen
 from skillgit.tui.start import THEME, StartPicture, setting_names
 from skillgit.tui.theme import QUIET, Collector, LastFilter
-from skillgit.verbs.verb import Effect
 from skillgit.view import commands
 from skillgit.view.commands import Ran
 from skillgit.view.surface import Screen as Facts
@@ -204,8 +203,8 @@ class SkillgitApp(App[None]):
 
     def command(self, argv: Sequence[str], *, look: bool = False) -> None:
         """Run a command and show its output or last line; ask first if it changes refs or files or may cost money."""
-        ran = Ran(argv=tuple(argv))
-        why, plan = _question(ran.argv)
+        why, plan = command_line.question_of(argv)
+        ran = Ran(argv=tuple(argv), changes=bool(why))
 
         def answered(yes: bool | None) -> None:  # noqa: FBT001 - Textual calls it
             if yes:
@@ -303,19 +302,6 @@ class SkillgitApp(App[None]):
         del node
         names = ", ".join(sorted(binding.id or binding.action for binding in clashed_bindings))
         self.notify(f"{names} have lost their key to another binding", severity="warning", markup=False)
-
-
-def _question(words: Sequence[str]) -> tuple[str, Sequence[str]]:
-    """Return what a person reads before a command is run, and the command that plans what it costs.
-
-    Both are empty where it changes nothing.
-    """
-    try:
-        verb, request = command_line.read_words(words)
-    except (UsageError, ModuleNotFoundError):  # it is refused when it is run, or is no verb yet
-        return commands.asks(words), commands.plan_of(words)
-    pays = verb.effect_of(request) is Effect.PAYS
-    return verb.question(request), (*words, "--dry-run", "--json") if pays else ()
 
 
 def _remotes(context: Context) -> tuple[Remote, ...]:

@@ -15,7 +15,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from skillgit.app.workspace.context import Context
-from skillgit.app.workspace.request import Arg, MisuseError, Opt, Parameter, Words, parameters
+from skillgit.app.workspace.request import Arg, MisuseError, OfPast, Opt, Parameter, Words, parameters
 from skillgit.domain.did_you_mean import nearest
 from skillgit.errors import SkillgitError, UsageError
 from skillgit.lazy import loaded_on_use
@@ -31,7 +31,6 @@ FORM_OPTIONS: Final = {
     Form.JSON: ("--json", "Print one JSON document"),
     Form.JSONL: ("--jsonl", "Print one JSON object a line"),
     Form.PLAIN: ("--plain", "Print tab-separated columns, uncut"),
-    Form.NUL: ("-z", "Like --plain, but end rows with NUL"),
 }
 
 
@@ -60,7 +59,9 @@ def read_words(words: Sequence[str]) -> tuple[Verb[Any], Any]:
     Raises:
         UsageError: There is no such command, or it cannot be understood.
     """
-    name = next((name for end in (2, 1) if (name := " ".join(words[:end])) in ENTRIES and ENTRIES[name].module), None)
+    # help and completion print what the command line knows of itself, and are not verbs
+    modules = {name: entry.module for name, entry in ENTRIES.items() if "." not in entry.module}
+    name = next((name for end in (2, 1) if modules.get(name := " ".join(words[:end]))), None)
     if name is None:
         raise UsageError(f"there is no command '{' '.join(words[:1])}'", hint="skillgit help --all")
     command = cast("VerbCommand", command_of(name))
@@ -69,6 +70,22 @@ def read_words(words: Sequence[str]) -> tuple[Verb[Any], Any]:
         return command.verb, command.request(ctx)
     except click.UsageError as error:
         raise UsageError(error.format_message(), hint=f"skillgit {name} --help") from error
+
+
+def question_of(words: Sequence[str]) -> tuple[str, tuple[str, ...]]:
+    """Return what a person reads before a command line is run, and the one that plans as JSON what it costs.
+
+    The first is empty where it changes nothing, the second where it costs nothing. A command line that cannot be
+    understood changes nothing, for the program refuses it.
+    """
+    if {"-h", "--help"} & {*words}:
+        return "", ()
+    try:
+        verb, request = read_words(words)
+    except UsageError:
+        return "", ()
+    pays = verb.effect_of(request) is Effect.PAYS
+    return verb.question(request), (*words, "--dry-run", "--json") if pays else ()
 
 
 class DescribedCommand(click.Command):
@@ -125,7 +142,7 @@ class VerbCommand(DescribedCommand):
         """Carry the verb out; what only reads answers from one moment, also while a run is trained."""
         request = self.request(ctx)
         session = ctx.obj.asked(context_of(ctx.obj.context, request), self.form(ctx), quiet=_is_quiet(request))
-        reads = self.verb.effect_of(request) is Effect.READS
+        reads = isinstance(request, OfPast) and self.verb.effect_of(request) is Effect.READS
         try:
             with workspace.one_snapshot() if reads else nullcontext():
                 answer = self.verb.run(session, request)
@@ -143,8 +160,6 @@ class VerbCommand(DescribedCommand):
 
     def form(self, ctx: click.Context) -> Form:
         forms = [form for form in self.verb.forms if ctx.params[form.value]]
-        if Form.NUL in forms and Form.PLAIN in forms:
-            forms.remove(Form.PLAIN)
         if len(forms) > 1:
             raise click.UsageError("choose one output format", ctx)
         return forms[0] if forms else Form.TEXT
@@ -324,6 +339,12 @@ def _configs(ctx: click.Context, param: click.Parameter, incomplete: str) -> lis
     return [*names, CompletionItem(incomplete, type="file")]
 
 
+def _commands(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    if ctx.params.get(param.name or ""):
+        return []
+    return [CompletionItem(name, help=entry.summary) for name, entry in ENTRIES.items() if name.startswith(incomplete)]
+
+
 _GROUPS: Final[dict[Words, str]] = {
     "environments": "skillgit.envs",
     "backends": "skillgit.backends",
@@ -336,6 +357,7 @@ _COMPLETIONS: Final[dict[Words, _Completion]] = {
     "skills": _from_history("skills"),
     "revisions": _from_history("revisions"),
     "configs": _configs,
+    "commands": _commands,
     "plugins": _from_plugins(*_GROUPS.values()),
     **{words: _from_plugins(group) for words, group in _GROUPS.items()},
 }

@@ -9,7 +9,7 @@ from typing import Annotated
 from skillgit.app.workspace.request import Arg, MisuseError, OfPast, OfSkill, Opt, refuse_together
 from skillgit.errors import ExitCode
 from skillgit.lazy import loaded_on_use
-from skillgit.verbs.verb import DOCUMENT, Answer, Form, TerminalSession, Verb, VerbSession
+from skillgit.verbs.verb import DOCUMENT, LIST, Answer, Form, TerminalSession, Verb, VerbSession
 from skillgit.view.surface import Screen
 
 with loaded_on_use():
@@ -54,7 +54,7 @@ def _diff(session: VerbSession, request: DiffRequest) -> Answer:
     for way in ("stat", "rules", "items"):
         refuse_together(request, "lines", way)
     if session.tabular and not (request.rules or request.items):
-        raise MisuseError("--plain and -z need --items or --rules")
+        raise MisuseError("--plain needs --items or --rules")
     if session.form is Form.JSON and request.side_by_side:
         raise MisuseError("--side-by-side is for people; --json has the same lines")
     request = _with_ends(request)
@@ -123,7 +123,7 @@ def _screen_for_diff(session: VerbSession) -> Screen:
     return session.screen_for_diff if isinstance(session, TerminalSession) else session.screen
 
 
-DIFF = Verb("diff", DiffRequest, _diff, forms=(Form.JSON, Form.PLAIN, Form.NUL))
+DIFF = Verb("diff", DiffRequest, _diff, forms=LIST)
 
 
 @dataclass(frozen=True, kw_only=True)

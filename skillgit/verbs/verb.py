@@ -68,12 +68,11 @@ class Form(StrEnum):
     JSON = "json"
     JSONL = "jsonl"
     PLAIN = "plain"
-    NUL = "nul"
 
 
 DOCUMENT: Final = (Form.JSON,)
 """The machine formats of an answer that is one thing."""
-LIST: Final = (Form.JSON, Form.JSONL, Form.PLAIN, Form.NUL)
+LIST: Final = (Form.JSON, Form.PLAIN)
 """Those of a list."""
 
 
@@ -128,7 +127,7 @@ class VerbSession(ABC):
 
     @property
     def tabular(self) -> bool:
-        return self.form in {Form.PLAIN, Form.NUL}
+        return self.form is Form.PLAIN
 
     @abstractmethod
     def note(self, *sentences: str, hint: str = "") -> None:

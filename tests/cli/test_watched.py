@@ -95,8 +95,8 @@ def test_two_versions_are_compared_on_the_screen(skillgit, fake, monkeypatch):
     import diff_sample  # noqa: PLC0415 - only this test compares
 
     opened: list[CompareScreen] = []
-    monkeypatch.setattr("skillgit.cli.commands.tui.require_terminal", lambda *_, **__: None)
     monkeypatch.setattr(SkillgitApp, "run", lambda app, **_: opened.append(app._opening()))
+    monkeypatch.setattr("skillgit.verbs.tui.has_terminal", lambda _: True)
     fake("history.diff.text.diff", diff_sample.DIFFED)
     assert skillgit("tui", "v6..v7").code == 0
     run = diff_sample.DIFFED.b.run

@@ -10,7 +10,7 @@ from sample_run import RUN
 from skillgit.tui.screens.dialogs import AskScreen, ChoiceScreen, CommandLogScreen, NameScreen
 from skillgit.tui.screens.history import HistoryScreen
 from skillgit.tui.widgets.painted_lines import Paragraphs
-from skillgit.view import commands
+from skillgit.verbs.command_line import question_of
 from skillgit.view.commands import Ran
 
 
@@ -159,4 +159,5 @@ def test_of_what_failed_the_error_is_told_wherever_it_stands():
     ],
 )
 def test_the_question_says_what_a_command_may_change(argv, word):
-    assert (word in commands.asks(argv)) if word else not commands.asks(argv)
+    why, _ = question_of(argv)
+    assert (word in why) if word else not why

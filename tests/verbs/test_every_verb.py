@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from skillgit.app.workspace.request import Arg, parameters
 from skillgit.errors import UsageError
 from skillgit.verbs.command_line import read_words, verb_of
-from skillgit.verbs.verb import EFFECTS, Effect
+from skillgit.verbs.verb import EFFECTS, Effect, Form
 from skillgit.view.catalogue import ENTRIES
 
 VERBS = {name: verb_of(name) for name, entry in ENTRIES.items() if entry.module and "." not in entry.module}
@@ -35,7 +35,7 @@ def values_of(parameter):
     elif kind is float:
         one = st.floats(0.5, 1e6)
     else:
-        one = WORDS.map(Path) if issubclass(kind, Path) else WORDS
+        one = WORDS.map(lambda word: Path(f"x{word}")) if issubclass(kind, Path) else WORDS
     return st.lists(one, min_size=int(parameter.required), max_size=3).map(tuple) if parameter.many else one
 
 
@@ -80,6 +80,17 @@ def test_what_reads_asks_nothing_and_everything_else_does(name, data):
     request = data.draw(requests(verb))
     assert (verb.question(request) == "") is (verb.effect_of(request) is Effect.READS)
     assert set(EFFECTS) == set(Effect)
+
+
+@pytest.mark.parametrize("name", VERBS)
+@settings(max_examples=20, deadline=None)
+@given(data=st.data())
+def test_what_asks_models_has_a_dry_run_with_a_plan_and_caps(name, data):
+    verb = VERBS[name]
+    request, names = data.draw(requests(verb)), {parameter.name for parameter in parameters(verb.request)}
+    if verb.effect_of(request) is Effect.PAYS:
+        assert {"dry_run", "max_calls", "max_tokens", "max_usd"} <= names
+        assert Form.JSON in verb.forms
 
 
 @pytest.mark.parametrize(("words", "hint"), [(["fetch"], "skillgit help --all"), (["cost", "--wrong"], "--help")])

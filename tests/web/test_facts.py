@@ -8,8 +8,10 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import shutil
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -21,6 +23,7 @@ from serving import OTHER
 from trained_runs import RUN, user
 
 from skillgit.app.workspace.invitations import OWNER, Role, invite
+from skillgit.verbs.command_line import read_words
 from skillgit.web import application
 from skillgit.web.pages import ROUTES
 from skillgit.web.rendering import Access, Visit
@@ -173,6 +176,24 @@ def field_of(field: Element) -> str:
         f"{'*' * ('selected' in option.attrib)}{option.get('value', option.text)}" for option in field.iter("option")
     ]
     return " ".join([kind, field.get("name", ""), repr(value), *flags, *options])
+
+
+COMMAND = re.compile(r"^text: (?:The same in a terminal:|Runs) skillgit (.+)$", re.MULTILINE)
+COMMANDS = sorted(
+    {words for file in FACTS.glob("*.txt") for words in COMMAND.findall(file.read_text(encoding="utf-8"))}
+)
+
+
+@pytest.mark.parametrize("words", COMMANDS)
+def test_a_command_that_a_page_names_is_one_that_the_program_takes(words: str):
+    verb, request = read_words(shlex.split(words))
+    assert read_words(verb.words(request)) == (verb, request)
+
+
+def test_of_two_addresses_that_match_the_one_that_is_spelled_answers():
+    for earlier, later in pairwise(route.path.split("/") for route in ROUTES):
+        own, other = next(((a, b) for a, b in zip(earlier, later, strict=False) if a != b), ("", ""))
+        assert not own.startswith("{") or other.startswith("{"), (earlier, later)
 
 
 @pytest.fixture(scope="module")

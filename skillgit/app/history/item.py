@@ -28,7 +28,13 @@ from skillgit.domain.trajectory import Turn
 from skillgit.errors import NotFoundError, SkillgitError
 from skillgit.index import item_queries
 from skillgit.index.item_queries import MeasuredRow
+from skillgit.lazy import loaded_on_use
 from skillgit.plugin.backend import Image
+
+with loaded_on_use():  # only pictures need the data
+    from skillgit.app.setup import run_setup
+    from skillgit.plugin import environment as plugin_environment
+    from skillgit.plugin import registry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -245,16 +251,12 @@ def item_picture(context: Context, run: str, item: str, digest: str) -> ItemPict
 
 
 def _images(context: Context, run: str, item: str) -> Iterator[Image]:
-    from skillgit.app.setup.run_setup import recorded_config  # noqa: PLC0415 - only pictures need the data
-    from skillgit.plugin.environment import ShowsPictures  # noqa: PLC0415 - likewise
-    from skillgit.plugin.registry import find_environment  # noqa: PLC0415 - likewise
-
     with open_workspace(context) as workspace:
         name = find_run(workspace, run)
         # of a stranger's run only what such a run may set
-        config = recorded_config(context, workspace, name, ())
-    environment = find_environment(config.values.env.name, config.root).cls(config.options, config.root)
-    if isinstance(environment, ShowsPictures):
+        config = run_setup.recorded_config(context, workspace, name, ())
+    environment = registry.find_environment(config.values.env.name, config.root).cls(config.options, config.root)
+    if isinstance(environment, plugin_environment.ShowsPictures):
         for entry in environment.items(Split.SELECTION):
             if entry.id == item:
                 yield from environment.pictures(entry)

@@ -140,14 +140,14 @@ class Measurement:
         result.preflight(optimizer=optimizer, roles=roles)
         return result
 
-    def plan(self, facts: Mapping[str, str], notes: Sequence[str] = (), *, recorded: int = 0) -> Plan:
-        """Return what the trials ask, stage by stage; ``recorded`` rollouts are known elsewhere than in the ledger."""
+    def plan(self, facts: Mapping[str, str], notes: Sequence[str] = (), *, recorded_rollouts: int = 0) -> Plan:
+        """Return what the trials ask, stage by stage; ``recorded_rollouts`` are known elsewhere than in the ledger."""
         result = self.planner() if self.trials else planner(self.workspace, self.setup, self.session)
         stages = [trial.stage or trial.split.value for trial in self.trials]
         for stage in dict.fromkeys(stages):
             trials = (trial for trial, name in zip(self.trials, stages, strict=True) if name == stage)
             result.roll_out(stage, [(trial.arm.skill, trial.items, trial.draw) for trial in trials])
-        result.recorded(recorded)
+        result.recorded(recorded_rollouts)
         pairs = {label: fact for label, fact in facts.items() if fact}
         return result.plan(self.command, pairs, caps=self.terms.caps, notes=(*notes, *self._judge_notes()))
 

@@ -38,6 +38,11 @@ class FormEntry(NamedTuple):
     hint: str = ""
     check: Callable[[str], object] = str
 
+    @property
+    def example(self) -> str:
+        """What stands for its value in the command that is shown."""
+        return next(iter(self.choices), self.label.split()[0].upper())
+
     def read(self, visit: Visit) -> str | None:
         value = visit.value(self.name).strip()
         if self.choices and value not in self.choices:
@@ -148,9 +153,7 @@ def action_page(action: Action, visit: Visit) -> Answer:
     """Show the command, what it changes, and what it would cost."""
     row = _fitting(visit, action)
     verb = verb_of(action.verb)
-    request = verb.request(
-        **action.request(row), **{entry.name: entry.label.split()[0].upper() for entry in action.entries}
-    )
+    request = verb.request(**action.request(row), **{entry.name: entry.example for entry in action.entries})
     plan, error = None, None
     if verb.effect_of(request) is Effect.PAYS:
         try:

@@ -118,7 +118,9 @@ def items(context: Context, a: str, b: str | None = None) -> ItemDiff:
         rows = item_changes(before, after, gauge, unmeasured(workspace, older, newer))
         groups = {name: tuple(row.item for row in rows if row.change == change) for name, change in _FIELDS.items()}
         differs = differing(workspace, older, newer)
-        better, worse = (None, None) if any(other.matters for other in differs) else paired_test(rows, gauge.metric)
+        better, worse = (
+            (None, None) if any(difference.matters for difference in differs) else paired_test(rows, gauge.metric)
+        )
         measured_items = sum(len(groups[name]) for name in (*SHIFTS, "stable_pass", "stable_fail"))
         return ItemDiff(
             a=older,
