@@ -19,7 +19,6 @@ from skillgit.app.setup.judge_record import judge_notes
 from skillgit.app.setup.model_session import (
     EvalProgress,
     EvalWatcher,
-    WorkTerms,
     open_session,
     planner,
     stop_on_interrupt,
@@ -30,6 +29,7 @@ from skillgit.app.setup.planner import Planner
 from skillgit.app.setup.run_setup import Setup
 from skillgit.app.setup.servers import check_servers
 from skillgit.app.workspace.context import Context
+from skillgit.app.workspace.request import OnTerms
 from skillgit.app.workspace.workspace import Workspace
 from skillgit.domain.cost import Cost
 from skillgit.domain.evaluation import Evaluation, Split, item_set_digest
@@ -88,7 +88,7 @@ class Measurement:
         context: Context,
         workspace: Workspace,
         setup: Setup,
-        terms: WorkTerms,
+        terms: OnTerms,
         watcher: EvalWatcher,
         *,
         command: str,
