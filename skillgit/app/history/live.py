@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from functools import cache
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.workspace import open_workspace, trained_here
@@ -20,11 +20,12 @@ from skillgit.errors import NotFoundError
 from skillgit.index import queries, version_queries
 from skillgit.index.log_filter import Selection
 from skillgit.index.rows import LogRow, RunRow
+from skillgit.lazy import loaded_on_use
 from skillgit.store.lock import live_runs, published, published_runs, request_stop, stop_requested
 from skillgit.store.repo import Repo
 
-if TYPE_CHECKING:
-    from pydantic import TypeAdapter
+with loaded_on_use():  # who publishes does not read
+    from pydantic import type_adapter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,10 +99,8 @@ def decoded(document: bytes) -> Snapshot | None:
 
 
 @cache
-def _adapter() -> TypeAdapter[Snapshot]:
-    from pydantic import TypeAdapter  # noqa: PLC0415 - who publishes does not read
-
-    return TypeAdapter(Snapshot)
+def _adapter() -> type_adapter.TypeAdapter[Snapshot]:
+    return type_adapter.TypeAdapter(Snapshot)
 
 
 _LATEST = 3
