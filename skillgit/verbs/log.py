@@ -12,7 +12,7 @@ from skillgit.app.history.requests import LogRequest
 from skillgit.app.workspace.request import Arg, MisuseError, OfPast, Opt, given, option_of, parameters, refuse_together
 from skillgit.lazy import loaded_on_use
 from skillgit.verbs.notes import no_runs, unreadable_runs
-from skillgit.verbs.verb import Answer, Form, TerminalSession, Verb, VerbSession
+from skillgit.verbs.verb import Answer, Form, Verb, VerbSession
 from skillgit.view import log as log_view
 
 with loaded_on_use():
@@ -74,8 +74,7 @@ def _lines(session: VerbSession, request: LogRequest, result: log.Log) -> Iterat
     if not (request.patch or request.stat):
         return (line.text for line in lines)
     changes = log.changes(session.context, result.rows, patch=request.patch, stat=request.stat)
-    screen = session.screen_for_diff if isinstance(session, TerminalSession) else session.screen
-    return log_view.with_changes(lines, (text for _, text in changes), screen)
+    return log_view.with_changes(lines, (text for _, text in changes), session.screen_for_diff)
 
 
 LOG = Verb("log", LogRequest, _log, forms=(Form.JSON, Form.JSONL, Form.PLAIN), rewrite=_with_limit)

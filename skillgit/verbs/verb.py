@@ -122,6 +122,11 @@ class VerbSession(ABC):
         """Where people read the answer."""
 
     @property
+    def screen_for_diff(self) -> Screen:
+        """Where people read a diff: without colour if a pager colours diffs itself."""
+        return self.screen
+
+    @property
     def now(self) -> datetime:
         return self.context.clock()
 
@@ -167,11 +172,6 @@ class TerminalSession(VerbSession):
     @abstractmethod
     def notes_screen(self) -> Screen:
         """Where notes, questions and progress are read."""
-
-    @property
-    @abstractmethod
-    def screen_for_diff(self) -> Screen:
-        """The screen for a diff: without colour if the pager colours diffs itself."""
 
     @property
     @abstractmethod

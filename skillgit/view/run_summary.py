@@ -22,7 +22,7 @@ _LABEL: Final = 11
 _LEAST = 24
 _NEWEST: Final = 1  # events that the summary is read with: it lists none
 _WIDEST: Final = 100
-_MARKER: Final = "skillgit:slow"  # what the limits of regions have, which are no rules
+_MARKER: Final = "skillgit:slow"  # what the limits of regions have, which are not rules
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

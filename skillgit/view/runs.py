@@ -1,4 +1,4 @@
-"""Runs as a table, and where things stand."""
+"""Runs as a table, and the status of one."""
 
 from __future__ import annotations
 

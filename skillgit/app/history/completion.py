@@ -1,6 +1,6 @@
 """What a word on a prompt may be: runs, revisions, items and models, from the index.
 
-The index file is read as it stands. Only where there is none that can be used, the repository is opened.
+The index file is read as it is. The repository is opened only where the file cannot be used.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Word(NamedTuple):
     """A word that completes an argument."""
 
     value: str
-    help: str = ""  # what it stands for; shells that can show it do
+    help: str = ""  # what it means; shells that can show it do
 
 
 def runs(context: Context, prefix: str) -> tuple[Word, ...]:

@@ -49,7 +49,7 @@ class Attempt:
     answer: str = ""  # the answer that was scored; empty if the evidence is not here
     feedback: str = ""  # why it got its score; empty likewise
     trajectory: str = ""  # its tree and path in the evidence, as git takes it; empty if there is none here
-    absence: Absence | None = None  # why nobody knows whether it was measured on the item; absent where that is known
+    absence: Absence | None = None  # why it is unknown whether it was measured on the item; absent where that is known
     told: Literal["fixed", "broken"] | None = None  # what its commit message says it did to the item
 
 
@@ -153,7 +153,7 @@ class ItemWords:
 def item_words(context: Context, revisions: Sequence[str], items: Iterable[str]) -> dict[str, ItemWords]:
     """Return what each of the selection ``items`` asks, and what each of ``revisions`` answered.
 
-    The items' own data are no part of history, so that a reference answer is known from a scorer's words alone.
+    The items' own data are not part of history: a reference answer is known only from the words of a scorer.
     """
     with open_workspace(context) as workspace:
         rows = [event_in(workspace, revision) for revision in revisions]
@@ -182,7 +182,7 @@ def _replies(workspace: Workspace, tree: str) -> dict[str, ItemReply]:
 
 
 def attempts(workspace: Workspace, pairs: Sequence[Attempted], item: str) -> tuple[Attempt, ...]:
-    """Return the versions and candidates in ``pairs`` with what their evidence tells of ``item``."""
+    """Return the versions and candidates in ``pairs`` with what their evidence says of ``item``."""
     runs = {text.run for text, _ in pairs}
     absent = {event: why for run in runs for event, why in absences(workspace, run).items()}
     flips = {event: rose for run in runs for event, rose in item_queries.told_flips(workspace.index, run, item).items()}

@@ -42,7 +42,7 @@ def events(context: Context, words: Sequence[str] = (), *, all_runs: bool = Fals
                 record = read_commit(workspace.repo, commit)
                 event = record.event
                 values = {field.name: getattr(event, field.name) for field in fields(event)}
-                # by its own name, so that nobody takes it for the version of an evaluation
+                # by its own name, lest it be read as the version of an evaluation
                 if isinstance(values.get("evaluation"), Inherited):
                     values["evaluation"] = {"inherited_from": values["evaluation"].version}
                 yield {
@@ -117,7 +117,7 @@ _ALLOWED = frozenset({sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE
 _TELLING = frozenset(
     {"data_version", "table_info", "table_xinfo", "table_list", "index_list", "index_info", "index_xinfo"}
 )
-"""Pragmas that only tell."""
+"""Pragmas that only read."""
 _HARMFUL = frozenset({"load_extension", "fts3_tokenizer", "fts5"})
 """Functions that reach beyond the index."""
 _FAILURES = (sqlite3.Error, sqlite3.Warning, UnicodeDecodeError)

@@ -71,7 +71,7 @@ def _again(state: RunState, event: Gated, rule: GateRule | None, outcomes: Versi
         return "its items", []
     if before is None:
         return f"the items of {version_label(outcomes.base)}", []
-    if rule is None:  # nobody runs a plug-in for a look at history
+    if rule is None:  # reading history runs no plug-in
         return f"the policy {verdict.policy}", []
     has_failures = any(
         isinstance(outcome, FailedToEvaluate) for side in (before, candidate) for outcome in side.values()

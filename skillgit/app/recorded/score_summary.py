@@ -127,13 +127,13 @@ def mean_interval(values: list[float]) -> Interval:
 
 
 POWER = 0.8
-"""How often a gain of the size that is told would be found."""
+"""How often a gain of the stated size would be found."""
 CHURN = 0.05
 """Share of the solved items that a good candidate is taken to break all the same, once the baseline is known."""
 
 
 def before_baseline(items: int, rule: GateRule) -> str:
-    """Say which gains so many selection items can tell from chance; nothing is known of them yet."""
+    """Say which gains so many selection items can distinguish from chance; nothing is known of them yet."""
     effect = minimum_detectable_effect(items, alpha=rule.alpha, power=POWER)
     if effect is None:
         return (

@@ -243,7 +243,7 @@ def _outcomes(workspace: Workspace, row: LogRow) -> tuple[tuple[ItemRow, ...], t
 
 
 def noted_rows(workspace: Workspace, row: LogRow) -> tuple[ItemRow, ...]:
-    """Return the outcomes of items that a note tells of an event whose run's own are not here; none without one."""
+    """Return the outcomes of items that a note has of an event whose run's own are not here; none without one."""
     outcomes = recorded_outcomes(workspace, row, Split.SELECTION)
     types = {} if outcomes is None else dict(item_queries.task_types(workspace.index, row.run))
     return tuple(
