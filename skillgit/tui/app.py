@@ -32,8 +32,9 @@ from skillgit.tui.screens.dialogs import AskScreen, ChoiceScreen, CommandLogScre
 from skillgit.tui.screens.history import HistoryScreen
 from skillgit.tui.start import THEME, StartPicture, setting_names
 from skillgit.tui.theme import QUIET, Collector, LastFilter
-from skillgit.verbs.verb import Effect
+from skillgit.verbs.verb import EFFECTS, Effect
 from skillgit.view import commands
+from skillgit.view.catalogue import ENTRIES
 from skillgit.view.commands import Ran
 from skillgit.view.surface import Screen as Facts
 from skillgit.view.surface import Style
@@ -204,8 +205,8 @@ class SkillgitApp(App[None]):
 
     def command(self, argv: Sequence[str], *, look: bool = False) -> None:
         """Run a command and show its output or last line; ask first if it changes refs or files or may cost money."""
-        ran = Ran(argv=tuple(argv))
-        why, plan = _question(ran.argv)
+        why, plan = question(argv)
+        ran = Ran(argv=tuple(argv), changes=bool(why))
 
         def answered(yes: bool | None) -> None:  # noqa: FBT001 - Textual calls it
             if yes:
@@ -305,15 +306,18 @@ class SkillgitApp(App[None]):
         self.notify(f"{names} have lost their key to another binding", severity="warning", markup=False)
 
 
-def _question(words: Sequence[str]) -> tuple[str, Sequence[str]]:
+def question(words: Sequence[str]) -> tuple[str, Sequence[str]]:
     """Return what a person reads before a command is run, and the command that plans what it costs.
 
     Both are empty where it changes nothing.
     """
+    entry = ENTRIES.get(words[0]) if words else None
+    if {"-h", "--help"} & set(words) or (entry is not None and "." in entry.module):  # the manual
+        return "", ()
     try:
         verb, request = command_line.read_words(words)
-    except (UsageError, ModuleNotFoundError):  # it is refused when it is run, or is no verb yet
-        return commands.asks(words), commands.plan_of(words)
+    except UsageError:  # such as one behind options of the program
+        return EFFECTS[Effect.HISTORY], ()
     pays = verb.effect_of(request) is Effect.PAYS
     return verb.question(request), (*words, "--dry-run", "--json") if pays else ()
 

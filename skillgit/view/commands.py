@@ -1,4 +1,4 @@
-"""What a command would change and cost, for who asks before it is run, and how it goes: for terminal and browser."""
+"""Commands that are run from the screens: what one plans, and how it goes."""
 
 from __future__ import annotations
 
@@ -21,34 +21,6 @@ if TYPE_CHECKING:
 _PLANNING_S: Final = 120
 _MOST: Final = 5_000  # lines of output that are kept of one command
 _LOOKS_EVERY: Final = 0.2  # seconds between two looks at what a command prints
-_READING: Final = frozenset(
-    {
-        *("backends", "blame", "completion", "config", "cost", "data", "diff", "envs", "events", "help", "items"),
-        *("lint", "log", "plugins", "rev-parse", "runs", "scan", "show", "sql", "status"),
-        *("strategies", "why"),
-    }
-)
-"""Commands that change nothing and pay nobody; every other one asks first."""
-_PAYING: Final = frozenset(
-    {
-        *("ablate", "cherry-pick", "doctor", "eval", "gate", "merge", "propose", "revert", "shorten"),
-        *("tasks", "train", "verify"),
-    }
-)
-"""Commands that may call models."""
-_FREE: Final = frozenset({("tasks", "add"), ("tasks", "import"), ("tasks", "review")})
-"""Commands of these that do not, and have no plan."""
-_CHANGES: Final = {
-    **dict.fromkeys(_PAYING, "It may call models, which may cost money."),
-    **dict.fromkeys(("clone", "export", "init", "report"), "It writes files."),
-    **dict.fromkeys(("install", "uninstall"), "It writes files where an agent looks for skills."),
-    "train": "It may call models, which may cost money. It goes on when the screens are closed; L watches it.",
-    "checkout": "It changes files in the work tree.",
-    "note": "It goes into the history, and later steps read it.",
-    "pull": "It changes refs of this repository by those of another one.",
-    "push": "It sends runs to another repository.",
-}
-"""What commands may change, where that is not refs of this repository only."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -56,6 +28,7 @@ class Ran:
     """A command, without ``skillgit``, that was run, or that runs as long as it has no exit code."""
 
     argv: tuple[str, ...]
+    changes: bool = False  # whether it changes anything: then it goes on when nobody watches it
     began: datetime | None = None
     output: list[str] = field(default_factory=list)
     code: int | None = None
@@ -85,31 +58,8 @@ class Ran:
         return ", ".join(parts)
 
 
-def asks(argv: Sequence[str]) -> str:
-    """Return what a command may change, for the question before it is run; empty for one that only reads."""
-    verb = argv[0] if argv else ""
-    if verb in _READING or {"-h", "--help", "-n", "--dry-run"} & set(argv):
-        return ""
-    if verb == "fsck":
-        return "It may repair history and rebuild the index." if "--repair" in argv else ""
-    if tuple(argv[:2]) in _FREE:
-        return "It writes files."
-    refs = "It changes refs of this repository."
-    return refs if _restores([verb, *argv[1:]]) else _CHANGES.get(verb, refs)
-
-
-def plan_of(argv: Sequence[str]) -> tuple[str, ...]:
-    """Return the command that plans as JSON what ``argv`` would cost; empty for a command that pays nobody."""
-    pays = bool(argv) and argv[0] in _PAYING and tuple(argv[:2]) not in _FREE and not _restores(argv)
-    return (*argv, "--dry-run", "--json") if pays else ()
-
-
-def _restores(argv: Sequence[str]) -> bool:
-    return argv[0] == "revert" and "--to" in argv and "--gate" not in argv
-
-
 def plan_text(context: Context, words: Sequence[str]) -> str:
-    """Return what the plan says that :func:`plan_of` has given the words for; where there is none, what is wrong."""
+    """Return what the command of ``words`` plans, as JSON; where there is no plan, what is wrong."""
     try:
         process = subprocess.run(  # noqa: S603 - skillgit itself, and no shell
             command_line(context, words),
@@ -134,7 +84,7 @@ def plan_text(context: Context, words: Sequence[str]) -> str:
 async def run(context: Context, ran: Ran, on_line: Callable[[], None]) -> None:
     """Run a command to its end; whoever stops waiting stops it if it only reads."""
     ran.began = context.clock()
-    if asks(ran.argv):
+    if ran.changes:
         try:
             ran.record = start_command(context, ran.argv)
         except ConflictError as error:

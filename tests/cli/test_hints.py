@@ -15,7 +15,6 @@ from hint_collector import commands_in, hints, pattern
 
 from skillgit.cli import main
 from skillgit.view.catalogue import ENTRIES
-from skillgit.view.commands import plan_of
 
 ELSEWHERE = Path(__file__).with_name("hints_elsewhere.txt")
 PROSE = {
@@ -437,14 +436,6 @@ def test_every_option_in_a_hint_exists(template):
     if not any(program in template for program in programs):
         for option in re.findall(r"(?:^|\s)(--[a-z][a-z-]*)", template):
             assert option in EVERY_OPTION | {"--help"}, (template, option)
-
-
-def test_a_plan_is_shown_for_commands_that_have_one():
-    for path, command in VERBS.items():
-        options = {option for param in command.params for option in param.opts}
-        for words in (path, (*path, "--gate")):
-            if plan_of(words) and not isinstance(command, click.Group):
-                assert {"--dry-run", "--json"} <= options, words
 
 
 def test_the_reasons_are_given():

@@ -7,10 +7,10 @@ import pytest
 from program import git
 from sample_run import RUN
 
+from skillgit.tui.app import question
 from skillgit.tui.screens.dialogs import AskScreen, ChoiceScreen, CommandLogScreen, NameScreen
 from skillgit.tui.screens.history import HistoryScreen
 from skillgit.tui.widgets.painted_lines import Paragraphs
-from skillgit.view import commands
 from skillgit.view.commands import Ran
 
 
@@ -90,7 +90,8 @@ def test_one_remote_is_named_and_of_several_one_is_chosen(visit, press, sample):
         assert isinstance(app.screen, ChoiceScreen)
         await press(pilot, "2")
         assert asked(app) == "skillgit pull team"
-        await press(pilot, "n", "p", "escape")
+        await press(pilot, "n", "p")
+        await press(pilot, "escape")
         assert isinstance(app.screen, HistoryScreen)
 
     visit(scenario)
@@ -102,7 +103,8 @@ def test_a_push_runs_beside_the_screen_and_a_refusal_is_told_with_its_hint(visit
     git("remote", "add", "origin", str(there), cwd=sample.workdir)
 
     async def run(app, pilot, *keys):
-        await press(pilot, *keys)
+        for key in keys:
+            await press(pilot, key)
         await app.workers.wait_for_complete()
         await press(pilot)
 
@@ -159,4 +161,4 @@ def test_of_what_failed_the_error_is_told_wherever_it_stands():
     ],
 )
 def test_the_question_says_what_a_command_may_change(argv, word):
-    assert (word in commands.asks(argv)) if word else not commands.asks(argv)
+    assert (word in question(argv)[0]) if word else not question(argv)[0]

@@ -4,15 +4,14 @@ import asyncio
 import json
 import sys
 
-import click
 import pytest
 from sample_run import RUN, write_run
 
 from skillgit.app.workspace.command_journal import commands as commands_of
 from skillgit.app.workspace.command_journal import start_command
-from skillgit.cli.main import cli
 from skillgit.errors import UsageError
 from skillgit.tui import keymap, theme
+from skillgit.tui.app import question
 from skillgit.tui.screens.dialogs import AskScreen, CommandLogScreen, HelpScreen, PromptScreen
 from skillgit.tui.screens.history import HistoryScreen
 from skillgit.tui.widgets.painted_lines import Paragraphs
@@ -98,7 +97,7 @@ def test_the_prompt_knows_commands_and_refuses_itself(visit, press, instead):
     ],
 )
 def test_only_what_changes_nothing_goes_unasked(argv, asked):
-    assert bool(commands.asks(argv)) is asked
+    assert bool(question(argv)[0]) is asked
 
 
 @pytest.mark.parametrize(
@@ -112,7 +111,7 @@ def test_only_what_changes_nothing_goes_unasked(argv, asked):
     ],
 )
 def test_what_pays_is_planned_before_it_is_asked_about(argv, plan):
-    assert commands.plan_of(argv) == plan
+    assert question(argv)[1] == plan
 
 
 def test_the_question_tells_the_plan(visit, press, monkeypatch):
@@ -133,17 +132,12 @@ def test_the_question_tells_the_plan(visit, press, monkeypatch):
 
 
 def test_a_plan_that_cannot_be_made_says_why(context_of, sample):
-    plan = commands.plan_text(context_of(sample.workdir), commands.plan_of(("eval", "v99")))
+    plan = commands.plan_text(context_of(sample.workdir), question(("eval", "v99"))[1])
     assert plan == f"skillgit: run {RUN} has no v99\nhint: it has v0 to v3"
 
 
-def test_every_command_that_spends_is_planned():
-    listed = ((name, cli.get_command(click.Context(cli), name)) for name in cli.list_commands(click.Context(cli)))
-    found = {name: [command, *getattr(command, "commands", {}).values()] for name, command in listed}
-    spends = {
-        name for name, parts in found.items() if any("--max-usd" in one.opts for part in parts for one in part.params)
-    }
-    assert spends == commands._PAYING
+def test_a_training_goes_on_when_the_screens_are_closed_as_its_question_says():
+    assert question(("train", "demo"))[0].endswith("It goes on when the screens are closed; L watches it.")
 
 
 def test_a_command_is_run_as_a_process_and_its_output_is_kept(context_of, sample):
@@ -178,7 +172,7 @@ def test_a_command_ends_with_who_waits_for_it(context_of, sample, monkeypatch):
 
 def test_what_changes_anything_is_in_the_journal_and_what_others_ran_in_the_log(visit, press, context_of, sample):
     context = context_of(sample.workdir)
-    ran = Ran(argv=("fork", "v99"))
+    ran = Ran(argv=("fork", "v99"), changes=True)
     asyncio.run(commands.run(context, ran, lambda: None))
     start_command(context, ["note", "v98", "a text"], by="Ada").wait()
     own, others = commands_of(context)[::-1]
