@@ -40,4 +40,10 @@ def _train(session: TerminalSession, request: TrainRequest) -> Answer:
     return Answer("train/1", result, plan.trained(result, session.screen), exit_code=result.exit_code)
 
 
-TRAIN = Verb("train", TrainRequest, _train, Effect.PAYS)
+TRAIN = Verb(
+    "train",
+    TrainRequest,
+    _train,
+    Effect.PAYS,
+    warning="It may call models, which may cost money. It goes on when the screens are closed; L watches it.",
+)
