@@ -26,13 +26,15 @@ class _ModuleOnUse(ModuleType):
 
 @contextmanager
 def loaded_on_use() -> Iterator[None]:
-    """Give modules that ``from PACKAGE import MODULE`` names in the block; each loads at the first look into it."""
+    """Import modules by ``from PACKAGE import MODULE`` or ``import MODULE``; each loads when it is first used."""
     thread, load = threading.get_ident(), builtins.__import__
 
     def name_only(name: str, *arguments: Any, **named: Any) -> Any:  # noqa: ANN401 - as Python's own
         modules = named.get("fromlist") or (arguments[2] if len(arguments) > 2 else ())  # noqa: PLR2004 - its place
         if threading.get_ident() != thread:
             return load(name, *arguments, **named)
+        if not modules:
+            return _ModuleOnUse(name)  # `import NAME`
         return SimpleNamespace(**{module: _ModuleOnUse(f"{name}.{module}") for module in modules})
 
     builtins.__import__ = name_only

@@ -156,7 +156,7 @@ def capped(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A repository whose run, far from the defaults, was ended by a cap."""
     repository = new_repository(tmp_path_factory.mktemp("capped") / "repository")
     stopped = skillgit(*SMALL, "--max-calls", "120", cwd=repository, code=7)
-    assert "with a larger cap goes on" in stopped.err
+    assert "with a larger cap continues it" in stopped.err
     return repository
 
 

@@ -38,7 +38,7 @@ class Flaky(SearchQA):
 def check(repository, run) -> None:
     """Ask every gate of ``run`` again, with the evidence of its items."""
     (remade,) = json.loads(skillgit("fsck", run, "--deep", "--json", cwd=repository).out)["remade"]
-    events = [json.loads(line) for line in skillgit("events", run, "--jsonl", cwd=repository).out.splitlines()]
+    events = [json.loads(line) for line in skillgit("log", run, "--jsonl", cwd=repository).out.splitlines()]
     commits = {event["commit"] for event in events}
     gated = git("log", "--all", "--format=%H", "--grep=^Skillgit-Gate:", cwd=repository).out.split()
     assert remade["gates"] == len(commits.intersection(gated)) > 0

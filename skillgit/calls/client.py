@@ -33,9 +33,13 @@ from skillgit.domain.served_model import ServedModel
 from skillgit.domain.untrusted.model_text import storable
 from skillgit.endpoint.question import AgentQuestion
 from skillgit.errors import BackendError, ConfigError, ProviderFailureError, UnanswerableError
+from skillgit.lazy import loaded_on_use
 from skillgit.plugin.backend import NO_TOKENS, Message, Reply, ReplyForm, Request, Tool, estimated_usage
 from skillgit.plugin.call_records import request_digest
 from skillgit.plugin.redaction import Redactor
+
+with loaded_on_use():
+    from skillgit.endpoint import server as endpoints
 
 if TYPE_CHECKING:
     from skillgit.endpoint.server import Ask, Lease, MeteredEndpoint
@@ -413,10 +417,8 @@ class Calls:
 
     def lease(self, ask: Ask) -> AbstractAsyncContextManager[Lease]:
         """Let a program ask during the block, at an address of this machine."""
-        from skillgit.endpoint.server import MeteredEndpoint  # noqa: PLC0415 - few runs have an agent, and it needs a server
-
         if self._endpoint is None:
-            self._endpoint = MeteredEndpoint()
+            self._endpoint = endpoints.MeteredEndpoint()
         return self._endpoint.lease(ask)
 
     async def answer(

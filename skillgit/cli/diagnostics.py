@@ -9,7 +9,12 @@ import click
 
 from skillgit.domain.did_you_mean import did_you_mean
 from skillgit.errors import ExitCode, SkillgitError
+from skillgit.lazy import loaded_on_use
 from skillgit.view.surface import Screen, Style
+
+with loaded_on_use():
+    from skillgit.app.workspace import revision, workspace
+    from skillgit.plugin import redaction
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -96,12 +101,11 @@ class Diagnostics:
             self._line("".join(traceback.format_exception(error)).rstrip("\n"))
 
     def _line(self, text: str, end: str = "\n") -> None:
-        from skillgit.plugin.redaction import redact  # noqa: PLC0415 - most commands have nothing to say here
 
         # A trace may hold any words, and what is on a terminal ends in logs.
         # There is no reader when stderr itself is gone.
         encoding = getattr(self._stream, "encoding", None) or "utf-8"
-        visible = self.screen.shown(redact(text)).encode(encoding, errors="replace").decode(encoding)
+        visible = self.screen.shown(redaction.redact(text)).encode(encoding, errors="replace").decode(encoding)
         with suppress(OSError):
             self._stream.write(f"{visible}{end}")
             self._stream.flush()
@@ -129,17 +133,13 @@ def _message(error: click.ClickException) -> str:
 
 def no_runs(session: CommandSession) -> None:
     """Say that there are no runs, or none of the skill that is named, and which command makes one."""
-    from skillgit.app.workspace.revision import lack_of_runs  # noqa: PLC0415 - see the package
-
-    lack = lack_of_runs(session.context)
+    lack = revision.lack_of_runs(session.context)
     session.diagnostics.note(lack.message, hint=lack.hint)
 
 
 def tell_unreadable(session: CommandSession) -> None:
     """Say which runs are left out because their history cannot be read."""
-    from skillgit.app.workspace.workspace import unreadable  # noqa: PLC0415 - see the package
-
-    errors = unreadable(session.context)
+    errors = workspace.unreadable(session.context)
     for run, error in errors.items():
         session.diagnostics.note(f"run {run} is left out, since it cannot be read: {error.message}")
     if errors:

@@ -2,36 +2,32 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import signal
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import NoReturn, TextIO, cast
+from typing import NoReturn, TextIO
 
 import click
 from click.shell_completion import shell_complete
 
 from skillgit import __version__
-from skillgit.cli.options import COMPLETION_VARIABLE, EVERY_COMMAND, PROGRAM, flag, option
 from skillgit.cli.session import open_context, open_diagnostics, open_session
 from skillgit.domain.untrusted.model_text import unstorable_place
 from skillgit.errors import ExitCode, UsageError
+from skillgit.lazy import loaded_on_use
 from skillgit.verbs.command_line import VerbGroup
+from skillgit.verbs.manual import COMPLETION_VARIABLE, EVERY_COMMAND, PROGRAM
 from skillgit.view.catalogue import DAILY, ENTRIES, SECTIONS
+
+with loaded_on_use():
+    from skillgit.app.workspace import workspace
 
 
 class CommandGroup(VerbGroup):
     """All commands; help lists those of every day, unless all are asked for."""
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        entry = ENTRIES.get(cmd_name)
-        if entry is None or not entry.module.startswith("commands."):
-            return super().get_command(ctx, cmd_name)
-        module = importlib.import_module(f"skillgit.cli.{entry.module}")
-        return cast("click.Command", getattr(module, f"{cmd_name.replace('-', '_')}_command"))
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         widest = max(map(len, ENTRIES))
@@ -50,16 +46,16 @@ _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
 @click.group(PROGRAM, cls=CommandGroup, context_settings=_SETTINGS)
-@option("-C directory", "Run as if started in DIR", metavar="DIR", type=click.Path(path_type=Path))
-@option("--no-pager paging", "Print without a pager", flag_value=False, default=True)
-@option(
-    "--color --colour",
-    "When to use colour",
+@click.option("-C", "directory", help="Run as if started in DIR", metavar="DIR", type=click.Path(path_type=Path))
+@click.option("--no-pager", "paging", help="Print without a pager", flag_value=False, default=True)
+@click.option(
+    "--color",
+    help="When to use colour",
     type=click.Choice(["auto", "always", "never"]),
     default="auto",
     show_default=True,
 )
-@flag("--debug", "Show where errors come from")
+@click.option("--debug", help="Show where errors come from", is_flag=True)
 @click.version_option(
     __version__, message=f"%(prog)s %(version)s (Python {sys.version.split()[0]})", help="Show the version"
 )
@@ -116,9 +112,7 @@ def _run(arguments: Sequence[str] | None) -> int:
     except click.ClickException as error:
         return diagnostics.misused(error)
     except Exception as error:  # noqa: BLE001 - the last line of defence: a bug becomes one sentence
-        from skillgit.app.workspace.workspace import explained  # noqa: PLC0415 - hardly ever needed
-
-        failure = explained(error, ctx.obj.context if ctx is not None and ctx.obj else None)
+        failure = workspace.explained(error, ctx.obj.context if ctx is not None and ctx.obj else None)
         return diagnostics.failed(failure) if failure is not None else diagnostics.crashed(error)
 
 

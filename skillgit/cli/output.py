@@ -120,10 +120,10 @@ class Output:
         for row in rows:
             self._write(f"{record_text(row)}\n".encode())
 
-    def table(self, rows: Iterable[Sequence[object]], *, nul: bool = False) -> None:
-        """Write rows of tab-separated cells that end in a newline, or in NUL."""
+    def table(self, rows: Iterable[Sequence[object]]) -> None:
+        """Write rows of tab-separated cells, one a line."""
         for row in rows:
-            self._write(("\t".join(map(_cell, row)) + ("\0" if nul else "\n")).encode())
+            self._write(("\t".join(map(_cell, row)) + "\n").encode())
 
     def raw(self, data: bytes) -> None:
         """Write bytes as they are; a terminal gets them as text, and what would act on it is shown."""

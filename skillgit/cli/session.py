@@ -93,7 +93,7 @@ class CommandSession(TerminalSession):
         elif self.form is Form.JSONL:
             self.output.records(answer.rows)
         else:
-            self.output.table(answer.rows, nul=self.form is Form.NUL)  # type: ignore[arg-type]
+            self.output.table(answer.rows)  # type: ignore[arg-type]
         for sentence, hint in answer.notes:
             self.note(*filter(None, [sentence]), hint=hint)
 
@@ -213,7 +213,7 @@ class CommandSession(TerminalSession):
         elif self.form is Form.JSONL:
             self.output.records(map(kind.record, rows))
         else:
-            self.output.table(map(kind.plain_row, rows), nul=self.form is Form.NUL)
+            self.output.table(map(kind.plain_row, rows))
 
 
 def open_context(directory: Path | None = None) -> Context:

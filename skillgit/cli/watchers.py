@@ -15,6 +15,7 @@ from skillgit.cli.session import CommandSession, require_terminal
 from skillgit.domain.cost import Cost
 from skillgit.domain.event import Event
 from skillgit.domain.run_progress import RunProgress
+from skillgit.lazy import loaded_on_use
 from skillgit.view import progress as sight
 from skillgit.view.event_marks import Entry
 from skillgit.view.log import event_line
@@ -22,6 +23,11 @@ from skillgit.view.numbers import plural, rfc3339
 from skillgit.view.progress import SilentWatcher
 from skillgit.view.surface import Style
 from skillgit.view.text import fit
+
+with loaded_on_use():
+    from skillgit.app.workspace import command_journal
+    from skillgit.tui.screens import live as live_screen
+    from skillgit.view import gate, measurements
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -62,17 +68,14 @@ class LineWatcher(SilentWatcher[_Look]):
         return f"{moment}  {position:>7}  {event_line(entry, commit, self._screen)}"
 
     def measured(self, name: str, split: str, scores: Scores) -> None:
-        from skillgit.view.measurements import measured_line  # noqa: PLC0415 - a run has no such results
 
-        self.remark(measured_line(name, split, scores, self._screen))
+        self.remark(measurements.measured_line(name, split, scores, self._screen))
 
     def remark(self, text: str) -> None:
         self._diagnostics.note(text)
 
     def spent(self, cost: Cost) -> None:
         """Say what was spent where an error takes the place of a result."""
-        from skillgit.view import gate  # noqa: PLC0415 - most work ends with a result, which has it
-
         text = f"{gate.cost(cost, self._screen)}, earlier tries of the same included"
         self.remark(gate.fact("cost", text, self._screen))
 
@@ -162,12 +165,10 @@ def watching(
 def watched(session: CommandSession, words: Sequence[str], *, instead: str) -> int:
     """Train in a process of its own, watch it, and return what it exited with; 0 if it goes on."""
     require_terminal(session, "train --tui", instead=instead)
-    from skillgit.app.workspace.command_journal import start_command  # noqa: PLC0415 - see below
-    from skillgit.tui.screens.live import watch  # noqa: PLC0415 - slow to import
 
     options = (f"--color={'always' if session.screen.colour else 'never'}",)
-    trainer = start_command(session.context, tuple(words), options=options)
-    run = watch(session.context, trainer, unicode=session.screen.unicode)
+    trainer = command_journal.start_command(session.context, tuple(words), options=options)
+    run = live_screen.watch(session.context, trainer, unicode=session.screen.unicode)
     trainer = trainer.now()
     if trainer.code is None:
         name = f"run {run}" if run else "the training"

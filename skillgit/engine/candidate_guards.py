@@ -34,10 +34,14 @@ from skillgit.domain.run_state import RunState, StepMemory
 from skillgit.domain.skill import DOCUMENT, Skill
 from skillgit.engine.prompt_sections import CHARACTERS_PER_TOKEN
 from skillgit.errors import ConfigError
+from skillgit.lazy import loaded_on_use
 from skillgit.plugin.environment import secrets_of
 from skillgit.plugin.shortcuts import cue_texts
 from skillgit.plugin.skill_library import changes_description_alone
 from skillgit.sandbox import Result
+
+with loaded_on_use():
+    from skillgit import sandbox as sandboxes
 
 if TYPE_CHECKING:
     from skillgit.engine.session import Session, Task
@@ -269,14 +273,13 @@ async def self_check(session: Session, skill: Skill) -> str:
 
 
 async def _checked(command: tuple[str, ...], skill: Skill) -> str:
-    from skillgit.sandbox import Job, Limits, Sandbox  # noqa: PLC0415 - most runs have no self-check
 
-    sandbox = Sandbox()
-    limits = Limits(wall_s=CHECK_SECONDS)
+    sandbox = sandboxes.Sandbox()
+    limits = sandboxes.Limits(wall_s=CHECK_SECONDS)
     like = sandbox.python_job("", limits=limits)
     program, *arguments = command
     python = program in {"python", "python3"}
-    job = Job(
+    job = sandboxes.Job(
         command=(sandbox.python if python else program, *arguments),
         files=skill.files,
         environment=like.environment if python else {},

@@ -27,10 +27,14 @@ from skillgit.domain.trajectory import Item
 from skillgit.endpoint.question import AgentQuestion
 from skillgit.errors import ConfigError, SkillgitError
 from skillgit.executors.attempt import AskedModel, Inline, described, fault_of
+from skillgit.lazy import loaded_on_use
 from skillgit.plugin.backend import Message, Reply, ReplyForm, Tool
 from skillgit.plugin.environment import Environment
 from skillgit.plugin.plugin_identity import environment_digest
 from skillgit.plugin.registry import find_environment
+
+with loaded_on_use():
+    from skillgit.endpoint import server
 
 if TYPE_CHECKING:
     from skillgit.endpoint.server import Ask, Lease, MeteredEndpoint
@@ -194,12 +198,10 @@ class Worker:
         finally:
             del self._answers[number]
 
-    def endpoint(self) -> MeteredEndpoint:
+    def endpoint(self) -> server.MeteredEndpoint:
         """Return the server of this machine's loopback at which programs ask."""
-        from skillgit.endpoint.server import MeteredEndpoint  # noqa: PLC0415 - few rollouts have a program that asks
-
         if self._endpoint is None:
-            self._endpoint = MeteredEndpoint()
+            self._endpoint = server.MeteredEndpoint()
         return self._endpoint
 
     async def close(self) -> None:

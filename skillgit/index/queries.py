@@ -14,10 +14,14 @@ from skillgit.index.log_filter import KEY, Selection, condition, key_of
 from skillgit.index.refresh import Index
 from skillgit.index.rows import ItemRow, LogRow, ProgressRow, RunRow
 from skillgit.index.schema import SCORE
+from skillgit.lazy import loaded_on_use
 from skillgit.store import refs
 
+with loaded_on_use():
+    from skillgit.domain import evaluation
+    from skillgit.index import own_conditions
+
 if TYPE_CHECKING:
-    from skillgit.domain.evaluation import Gauge
     from skillgit.index.own_conditions import OwnConditions
 
 
@@ -165,11 +169,10 @@ def steps_of(index: Index, run: str, kind: AddressKind) -> tuple[int, ...]:
     return index.column(query, (run, kind_name))
 
 
-def gauge(index: Index, run: str) -> Gauge:
-    from skillgit.domain.evaluation import Gauge, Metric  # noqa: PLC0415 - slow to import, and the log needs none
+def gauge(index: Index, run: str) -> evaluation.Gauge:
 
     metric, weight = index.select("SELECT metric, soft_weight FROM run WHERE name = ?", (run,))[0]
-    return Gauge(metric=Metric(metric), soft_weight=weight)
+    return evaluation.Gauge(metric=evaluation.Metric(metric), soft_weight=weight)
 
 
 def _measured_by(row: LogRow) -> tuple[str, tuple[str | int, ...]]:
@@ -318,9 +321,8 @@ def tested(index: Index, best: dict[str, int]) -> dict[str, Tested]:
                 target, judge, served, setup = (str(field or "") for field in fields)
                 if run not in conditions:
                     # reads the first event of the run; few runs have notes
-                    from skillgit.index.own_conditions import OwnConditions as Own  # noqa: PLC0415 - see above
 
-                    conditions[run] = Own(index, run)
+                    conditions[run] = own_conditions.OwnConditions(index, run)
                 if conditions[run].differing(
                     split="test",
                     item_set=str(item_set or ""),

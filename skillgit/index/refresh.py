@@ -35,10 +35,14 @@ from skillgit.errors import SkillgitError
 from skillgit.files import shortage
 from skillgit.index import schema
 from skillgit.index.log_filter import KEY, key_of
+from skillgit.lazy import loaded_on_use
 from skillgit.store import refs
 from skillgit.store.refs import RefSnapshot
 from skillgit.store.repo import Repo
 from skillgit.store.trunk import trunk
+
+with loaded_on_use():
+    from skillgit.index import table_writer
 
 PATIENCE = 5.0
 """Seconds to wait for another process that writes the index."""
@@ -202,13 +206,12 @@ def refresh(connection: sqlite3.Connection, repo: Repo) -> dict[str, SkillgitErr
                 _keep(connection, repo, look)
         return _known_errors(connection)
     # decoding commits takes longer to import than an index that is up to date takes to open
-    from skillgit.index.table_writer import catch_up  # noqa: PLC0415 - see above
 
     with schema.write(connection):
         # look again: another process may have been faster, and tips that are older than its rows would undo its work
         look = repo.look()
         moves = moved_refs(connection, repo, look)
-        passing_errors = catch_up(connection, repo, moves.before, moves.now)
+        passing_errors = table_writer.catch_up(connection, repo, moves.before, moves.now)
         _keep(connection, repo, None if passing_errors else look)
         return _known_errors(connection) | passing_errors
 
@@ -361,15 +364,13 @@ class _ExactSum:
 
 def _cut(index: Index, commit: str) -> dict[str, str]:
     """Hide what came after the event in ``commit``; return the refs as they were."""
-    from skillgit.index.table_writer import BY_EVENT  # noqa: PLC0415 - loads libgit2
-
     connection = index.connection
     run, time = index.select("SELECT run, time FROM event WHERE oid = ?", (commit,))[0]
     key = dict(zip(KEY, key_of(index, commit), strict=True))
     connection.execute(_CUT, {"run": run, "time": time, **key})
     connection.execute("CREATE UNIQUE INDEX temp.past_id ON past (id)")
     connection.execute("CREATE TEMP VIEW event AS SELECT * FROM main.event WHERE id IN (SELECT id FROM temp.past)")
-    for table in BY_EVENT:
+    for table in table_writer.BY_EVENT:
         connection.execute(
             f"CREATE TEMP VIEW {table} AS SELECT * FROM main.{table} WHERE event IN (SELECT id FROM temp.past)"  # noqa: S608 - names are ours
         )
@@ -390,15 +391,13 @@ def _cut(index: Index, commit: str) -> dict[str, str]:
 
 def _summarise(connection: sqlite3.Connection) -> None:
     """Rebuild the rows of runs; those of runs that had ended are taken as they are."""
-    from skillgit.index.table_writer import summarise  # noqa: PLC0415 - loads libgit2
-
     connection.execute("CREATE TEMP TABLE run AS SELECT * FROM main.run WHERE name IN (SELECT run FROM temp.event)")
     connection.execute("CREATE UNIQUE INDEX temp.run_name ON run (name)")
     cut = connection.execute(
         "SELECT DISTINCT run FROM main.event WHERE id NOT IN (SELECT id FROM temp.past)"
         " AND run IN (SELECT name FROM temp.run)"
     ).fetchall()
-    summarise(connection, [run for (run,) in cut])
+    table_writer.summarise(connection, [run for (run,) in cut])
 
 
 def _tips(connection: sqlite3.Connection) -> Iterator[tuple[str, str]]:

@@ -101,7 +101,7 @@ class History:
         """Return a page of the rows that a verb answers, those that are ``chosen``."""
 
         def ask(context: Context) -> tuple[object, Sequence[object]]:
-            found = self._ask(verb, request, context, Form.JSONL)
+            found = self._ask(verb, request, context, Form.PLAIN)
             return found.result, chosen(found.rows)
 
         return self._pages.answer(shape, field, verb.words(request), pace, ask, **more)
@@ -113,7 +113,7 @@ class History:
             default_run = resolve(self._context, "head").run or ""
         # no run changes its place in this order, so that pages fit together
         request = RunsRequest(filters=(name,) if name else (), sort="-started")
-        total = len([*self._ask(RUNS, RunsRequest(), form=Form.JSONL).rows])
+        total = len([*self._ask(RUNS, RunsRequest(), form=Form.PLAIN).rows])
         return self._list(answers.RUNS, "runs", RUNS, request, (cursor, limit), default_run=default_run, total=total)
 
     def versions(

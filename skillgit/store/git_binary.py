@@ -21,6 +21,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from skillgit.errors import NotFoundError, RevisionNotFoundError, UsageError
+from skillgit.lazy import loaded_on_use
+
+with loaded_on_use():
+    import pygit2
 
 if TYPE_CHECKING:
     from skillgit.store.repo import Repo
@@ -197,8 +201,6 @@ def _processes(repo: Repo) -> Iterator[tuple[int, list[str]]]:
 
 def until_kept(repo: Repo, write: Callable[[], _T]) -> _T:
     """Return what ``write`` returns, repeated while git prunes what it needs; that makes the same objects again."""
-    import pygit2  # noqa: PLC0415 - screens are ready before it is loaded
-
     patience, unseen = time.monotonic() + _PATIENCE_S, 0
     while True:
         try:

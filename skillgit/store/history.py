@@ -25,10 +25,14 @@ from typing import TYPE_CHECKING
 from skillgit.domain.event import Accepted, Event, Measured, Reverted, RunStarted, SlowMerged, version_of
 from skillgit.domain.gate_decision import Decision
 from skillgit.errors import HistoryError
+from skillgit.lazy import loaded_on_use
 from skillgit.store import refs
 from skillgit.store.git_binary import until_kept
 from skillgit.store.repo import Repo, message_of
 from skillgit.store.transaction import RefUpdate, update_refs
+
+with loaded_on_use():
+    from skillgit.store import history_reader, trailers
 
 if TYPE_CHECKING:
     from skillgit.store.commit_message import Recorded
@@ -172,19 +176,17 @@ def _before_the_parting(
     """Return those of ``theirs`` that belong to steps before the first one that only this repository has."""
     if all(name in ours for name in theirs):
         return {}
-    from skillgit.store.history_reader import first_parents  # noqa: PLC0415 - few runs have such branches
-    from skillgit.store.trailers import has_trailers, parse_block  # noqa: PLC0415 - as above
 
     steps = [
         source.ref.number
         for name, source in ours.items()
         if source.ref.kind is refs.RefKind.REJECTED and name not in theirs
     ]
-    for commit in first_parents(repo, ours[line].tip):
+    for commit in history_reader.first_parents(repo, ours[line].tip):
         if str(commit.id) == theirs[line].tip:
             break
-        if has_trailers(message_of(commit)) and parse_block(message_of(commit)).one("Step"):
-            steps.append(parse_block(message_of(commit)).integer("Step"))
+        if trailers.has_trailers(message_of(commit)) and trailers.parse_block(message_of(commit)).one("Step"):
+            steps.append(trailers.parse_block(message_of(commit)).integer("Step"))
     parting = min(steps, default=None)
     return {
         name: source

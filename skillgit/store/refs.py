@@ -17,6 +17,10 @@ from skillgit.domain.address import version_label
 from skillgit.domain.event_kinds import TRAITS, Branch
 from skillgit.domain.ids import RUN_NAME
 from skillgit.errors import HistoryError
+from skillgit.lazy import loaded_on_use
+
+with loaded_on_use():
+    from skillgit.domain import event as events
 
 if TYPE_CHECKING:
     from skillgit.domain.event import Event
@@ -150,13 +154,17 @@ def tracking(remote: str, name: str) -> str:
 
 
 def branch_of(event: Event) -> str:
-    from skillgit.domain.event import event_number, event_origin, event_step  # noqa: PLC0415 - names are needed without events
 
     match TRAITS[event.kind].branch:
         case Branch.LINE:
             return run_branch(event.run)
         case Branch.SIDE:
-            return rejected_branch(event.run, event_step(event), event_origin(event).value, event_number(event))
+            return rejected_branch(
+                event.run,
+                events.event_step(event),
+                events.event_origin(event).value,
+                events.event_number(event),
+            )
         case Branch.SLOW:
             return slow_branch(event.run)
 

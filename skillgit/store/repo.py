@@ -16,10 +16,16 @@ from typing import TYPE_CHECKING
 
 from skillgit.domain.untrusted.file_names import shown
 from skillgit.errors import ConflictError, HistoryError, RepositoryNotFoundError, RevisionNotFoundError, UsageError
+from skillgit.lazy import loaded_on_use
 from skillgit.store import refs
 from skillgit.store.git_binary import configured, until_kept
 from skillgit.store.refs import RefFiles, RefSnapshot
 from skillgit.store.seals import private_folder
+
+with loaded_on_use():
+    import pygit2
+
+    from skillgit.store import lock
 
 if TYPE_CHECKING:
     import pygit2
@@ -70,8 +76,6 @@ class Repo:
     @classmethod
     def discover(cls, path: Path) -> Repo:
         """Open the repository that contains ``path``; a RepositoryNotFoundError if libgit2 can open none."""
-        import pygit2  # noqa: PLC0415 - see the module
-
         if not path.is_dir():
             raise RepositoryNotFoundError(f"there is no folder '{path}'", hint="skillgit init DIR")
         _set_up_libgit2()
@@ -98,8 +102,6 @@ class Repo:
     @classmethod
     def init(cls, path: Path) -> Repo:
         """Make ``path`` a repository on ``init.defaultBranch``, or ``main``; one that exists is opened as it is."""
-        import pygit2  # noqa: PLC0415 - see the module
-
         _set_up_libgit2()
         try:
             if (path / ".git").exists():
@@ -128,8 +130,6 @@ class Repo:
 
     def signature(self, time: datetime) -> pygit2.Signature:
         """Return the signature of a commit that is made here at ``time``."""
-        import pygit2  # noqa: PLC0415 - see the module
-
         identity = self.identity()
         return pygit2.Signature(identity.name, identity.email, int(time.timestamp()), 0)
 
@@ -153,8 +153,6 @@ class Repo:
 
     def tip(self, name: str) -> str | None:
         """Return the commit that the ref ``name`` points to, ``None`` without one; a HistoryError if it is damaged."""
-        import pygit2  # noqa: PLC0415 - see the module
-
         if self._still is not None and (ref := refs.parse(name)) is not None:
             tip = self.tips(ref.run).get(name)
             if tip is not None or name not in self.damaged_refs(ref.run):
@@ -188,10 +186,8 @@ class Repo:
     @contextmanager
     def still(self) -> Iterator[None]:
         """Let a block that moves no ref see all refs as they are now; it asks about each of many runs at no cost."""
-        from skillgit.store.lock import repo_lock  # noqa: PLC0415 - it needs this module
-
         try:
-            with repo_lock(self):
+            with lock.repo_lock(self):
                 tips, names = self.tips(), self.damaged_refs()
         except ConflictError:
             # in a read-only repository a part of a run's refs cannot move meanwhile
@@ -215,8 +211,6 @@ class Repo:
 
     def commit(self, oid: str) -> pygit2.Commit:
         """Return the commit ``oid``; a RevisionNotFoundError if it is missing, as in a shallow clone."""
-        import pygit2  # noqa: PLC0415 - see the module
-
         try:
             obj = self.raw.get(oid)
             if isinstance(obj, pygit2.Commit) and 0 <= obj.commit_time <= _LAST_TIME:
@@ -242,7 +236,6 @@ class Repo:
         return str(self.raw.create_commit(None, signature, signature, message, content, commits))
 
     def has_object(self, oid: str) -> bool:
-        import pygit2  # noqa: PLC0415 - see the module
 
         return pygit2.Oid(hex=oid) in self.raw
 
@@ -250,7 +243,6 @@ class Repo:
         """Say whether ``ancestor`` is ``tip`` or one of its ancestors."""
         if not (self.has_object(tip) and self.has_object(ancestor)):
             return False
-        import pygit2  # noqa: PLC0415 - see the module
 
         try:
             return tip == ancestor or bool(self.raw.descendant_of(tip, ancestor))
@@ -270,8 +262,6 @@ def _set_up_libgit2() -> None:
     The disk confirms objects, refs and reflogs before their names exist. The files of a tree need not exist, since git
     may prune them while the rest is written (``event_writer``).
     """
-    import pygit2  # noqa: PLC0415 - see the module
-
     pygit2.settings.enable_fsync_gitdir(value=True)
     pygit2.settings.enable_strict_object_creation(value=False)
 

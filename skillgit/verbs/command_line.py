@@ -15,7 +15,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from skillgit.app.workspace.context import Context
-from skillgit.app.workspace.request import Arg, MisuseError, Opt, Parameter, Words, parameters
+from skillgit.app.workspace.request import Arg, MisuseError, OfPast, Opt, Parameter, Words, parameters
 from skillgit.domain.did_you_mean import nearest
 from skillgit.errors import SkillgitError, UsageError
 from skillgit.lazy import loaded_on_use
@@ -31,7 +31,6 @@ FORM_OPTIONS: Final = {
     Form.JSON: ("--json", "Print one JSON document"),
     Form.JSONL: ("--jsonl", "Print one JSON object a line"),
     Form.PLAIN: ("--plain", "Print tab-separated columns, uncut"),
-    Form.NUL: ("-z", "Like --plain, but end rows with NUL"),
 }
 
 
@@ -143,7 +142,7 @@ class VerbCommand(DescribedCommand):
         """Carry the verb out; what only reads answers from one moment, also while a run is trained."""
         request = self.request(ctx)
         session = ctx.obj.asked(context_of(ctx.obj.context, request), self.form(ctx), quiet=_is_quiet(request))
-        reads = self.verb.effect_of(request) is Effect.READS
+        reads = isinstance(request, OfPast) and self.verb.effect_of(request) is Effect.READS
         try:
             with workspace.one_snapshot() if reads else nullcontext():
                 answer = self.verb.run(session, request)
@@ -161,8 +160,6 @@ class VerbCommand(DescribedCommand):
 
     def form(self, ctx: click.Context) -> Form:
         forms = [form for form in self.verb.forms if ctx.params[form.value]]
-        if Form.NUL in forms and Form.PLAIN in forms:
-            forms.remove(Form.PLAIN)
         if len(forms) > 1:
             raise click.UsageError("choose one output format", ctx)
         return forms[0] if forms else Form.TEXT
@@ -342,6 +339,12 @@ def _configs(ctx: click.Context, param: click.Parameter, incomplete: str) -> lis
     return [*names, CompletionItem(incomplete, type="file")]
 
 
+def _commands(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    if ctx.params.get(param.name or ""):
+        return []
+    return [CompletionItem(name, help=entry.summary) for name, entry in ENTRIES.items() if name.startswith(incomplete)]
+
+
 _GROUPS: Final[dict[Words, str]] = {
     "environments": "skillgit.envs",
     "backends": "skillgit.backends",
@@ -354,6 +357,7 @@ _COMPLETIONS: Final[dict[Words, _Completion]] = {
     "skills": _from_history("skills"),
     "revisions": _from_history("revisions"),
     "configs": _configs,
+    "commands": _commands,
     "plugins": _from_plugins(*_GROUPS.values()),
     **{words: _from_plugins(group) for words, group in _GROUPS.items()},
 }

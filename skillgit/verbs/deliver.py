@@ -65,7 +65,7 @@ def _install(session: TerminalSession, request: InstallRequest) -> Answer:
         is_ours = all(row.name for row in rows) or not request.words
         return Answer(table=deliveries.INSTALLED, rows=rows, exit_code=ExitCode.OK if is_ours else ExitCode.NO)
     if session.form not in {Form.TEXT, Form.JSON}:
-        raise MisuseError("--jsonl, --plain and -z need --list")
+        raise MisuseError("--plain needs --list")
     if len(request.words) != 1:
         raise MisuseError("give either one REV or --list")
     if request.to is None:

@@ -9,7 +9,7 @@ from typing import Annotated
 from skillgit.app.workspace.request import Arg, MisuseError, OfPast, OfSkill, Opt, refuse_together
 from skillgit.errors import ExitCode
 from skillgit.lazy import loaded_on_use
-from skillgit.verbs.verb import DOCUMENT, Answer, Form, TerminalSession, Verb, VerbSession
+from skillgit.verbs.verb import DOCUMENT, LIST, Answer, Form, Verb, VerbSession
 from skillgit.view.surface import Screen
 
 with loaded_on_use():
@@ -54,7 +54,7 @@ def _diff(session: VerbSession, request: DiffRequest) -> Answer:
     for way in ("stat", "rules", "items"):
         refuse_together(request, "lines", way)
     if session.tabular and not (request.rules or request.items):
-        raise MisuseError("--plain and -z need --items or --rules")
+        raise MisuseError("--plain needs --items or --rules")
     if session.form is Form.JSON and request.side_by_side:
         raise MisuseError("--side-by-side is for people; --json has the same lines")
     request = _with_ends(request)
@@ -91,7 +91,7 @@ def _with_ends(request: DiffRequest) -> DiffRequest:
 
 def _text(session: VerbSession, request: DiffRequest) -> tuple[Answer, bool]:
     screen, is_json = session.screen, session.form is Form.JSON
-    git_screen = _screen_for_diff(session)
+    git_screen = session.screen_for_diff
     view: Callable[[text.Diffed, Screen], Iterator[str]] | None = None
     if request.side_by_side:
         view = diff_view.side_by_side_lines
@@ -119,11 +119,7 @@ def _text(session: VerbSession, request: DiffRequest) -> tuple[Answer, bool]:
     return Answer("diff/1", result, lines, pager=is_seen, notes=notes), bool(result.text)
 
 
-def _screen_for_diff(session: VerbSession) -> Screen:
-    return session.screen_for_diff if isinstance(session, TerminalSession) else session.screen
-
-
-DIFF = Verb("diff", DiffRequest, _diff, forms=(Form.JSON, Form.PLAIN, Form.NUL))
+DIFF = Verb("diff", DiffRequest, _diff, forms=LIST)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,7 +147,7 @@ def _show(session: VerbSession, request: ShowRequest) -> Answer:
     if request.stat:
         texts = log.changes(session.context, [report.row], patch=False, stat=True)
         report = replace(report, diff="".join(change.decode(errors="replace") for _, change in texts))
-    lines = show_view.lines(report, session.screen, session.now, _screen_for_diff(session))
+    lines = show_view.lines(report, session.screen, session.now, session.screen_for_diff)
     return Answer("show/1", report, lines, pager=True)
 
 

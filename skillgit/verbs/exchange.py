@@ -66,7 +66,13 @@ def _pull(session: TerminalSession, request: PullRequest) -> Answer:
     return Answer("pull/1", result, deliveries.pulled(result, session.screen), error=result.error)
 
 
-PULL = Verb("pull", PullRequest, _pull, Effect.HISTORY)
+PULL = Verb(
+    "pull",
+    PullRequest,
+    _pull,
+    Effect.HISTORY,
+    warning="It changes refs of this repository by those of another one.",
+)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -64,7 +64,7 @@ def _one(session: VerbSession, request: ItemsRequest, name: str) -> Answer:
     if request.trajectory is not None:
         result = item.item_trajectory(session.context, name, request.trajectory)
         if session.tabular:
-            raise MisuseError("--plain and -z cannot be combined with --trajectory")
+            raise MisuseError("--plain cannot be combined with --trajectory")
         lines = story_view.trajectory(result, session.screen)
         return Answer("trajectory/1", result, lines, rows=result.turns, pager=True)
     limit = None if request.all_versions or session.form is not Form.TEXT else _NEWEST

@@ -1,4 +1,4 @@
-"""Events: as a log, as they are in git, and the commits that revisions name."""
+"""Events, as a log and as git has them, and the commits that revisions name."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ from shlex import quote
 from typing import Annotated
 
 from skillgit.app.history.requests import LogRequest
-from skillgit.app.workspace.request import Arg, MisuseError, OfPast, Opt, parameters, refuse_together
+from skillgit.app.workspace.request import Arg, MisuseError, OfPast, Opt, given, option_of, parameters, refuse_together
 from skillgit.lazy import loaded_on_use
 from skillgit.verbs.notes import no_runs, unreadable_runs
-from skillgit.verbs.verb import LIST, Answer, Form, TerminalSession, Verb, VerbSession
+from skillgit.verbs.verb import Answer, Form, Verb, VerbSession
 from skillgit.view import log as log_view
-from skillgit.view.json_values import record_text
 
 with loaded_on_use():
     from skillgit.app.history import log, plumbing
@@ -35,6 +34,13 @@ def _with_limit(words: Sequence[str]) -> list[str]:
 
 
 def _log(session: VerbSession, request: LogRequest) -> Answer:
+    if session.form is Form.JSONL:
+        others = [
+            option_of(part) for part in given(request) if part.name not in {"words", "all_runs", "as_of", "skill"}
+        ]
+        if others:
+            raise MisuseError(f"--jsonl cannot be combined with {others[0]}: it prints all events")
+        return Answer(rows=plumbing.events(session.context, request.words, all_runs=request.all_runs))
     refuse_together(request, "graph", "reverse")
     if session.form is not Form.TEXT and (request.patch or request.stat):
         raise MisuseError("-p and --stat are for people; use diff --json")
@@ -68,31 +74,10 @@ def _lines(session: VerbSession, request: LogRequest, result: log.Log) -> Iterat
     if not (request.patch or request.stat):
         return (line.text for line in lines)
     changes = log.changes(session.context, result.rows, patch=request.patch, stat=request.stat)
-    screen = session.screen_for_diff if isinstance(session, TerminalSession) else session.screen
-    return log_view.with_changes(lines, (text for _, text in changes), screen)
+    return log_view.with_changes(lines, (text for _, text in changes), session.screen_for_diff)
 
 
-LOG = Verb("log", LogRequest, _log, forms=LIST, rewrite=_with_limit)
-
-
-@dataclass(frozen=True, kw_only=True)
-class EventsRequest(OfPast):
-    """Each is one JSON object a line, with or without --jsonl: the commit, and every field of its trailers and its
-    text.
-    """
-
-    words: Annotated[tuple[str, ...], Arg("[RUN | REV | REV..REV]", words="revisions")] = ()
-    all_runs: Annotated[bool, Opt("Print the events of all runs, run by run", "--all")] = False
-
-
-def _events(session: VerbSession, request: EventsRequest) -> Answer:
-    events = plumbing.events(session.context, request.words, all_runs=request.all_runs)
-    if session.form is Form.JSONL:
-        return Answer(rows=events)
-    return Answer(lines=(f"{record_text(event)}\n".encode() for event in events))
-
-
-EVENTS = Verb("events", EventsRequest, _events, forms=(Form.JSONL,))
+LOG = Verb("log", LogRequest, _log, forms=(Form.JSON, Form.JSONL, Form.PLAIN), rewrite=_with_limit)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from skillgit.app.workspace.request import Arg, OfPast
 from skillgit.lazy import loaded_on_use
-from skillgit.verbs.verb import LIST, Answer, Verb, VerbSession
+from skillgit.verbs.verb import Answer, Form, Verb, VerbSession
 from skillgit.view.text import sql_lines
 
 with loaded_on_use():
@@ -34,4 +34,4 @@ def _sql(session: VerbSession, request: SqlRequest) -> Answer:
     )
 
 
-SQL = Verb("sql", SqlRequest, _sql, forms=LIST)
+SQL = Verb("sql", SqlRequest, _sql, forms=(Form.JSON, Form.JSONL, Form.PLAIN))

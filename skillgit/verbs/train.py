@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from shlex import quote
 
 from skillgit.app.train.requests import TrainRequest
 from skillgit.errors import SkillgitError
@@ -24,7 +25,8 @@ def _train(session: TerminalSession, request: TrainRequest) -> Answer:
         return planned(session, training.plan_train(session.context, request))
     if request.screen:
         words = (*TRAIN.words(replace(request, screen=False, quiet=True)), *session.form_words)
-        return Answer(lines=(), exit_code=session.watch_run(words, instead=f"skillgit train {request.config or ''}"))
+        instead = f"skillgit train {quote(request.config) if request.config else '--run NAME'}"
+        return Answer(lines=(), exit_code=session.watch_run(words, instead=instead))
     try:
         with session.watching("training") as watcher:
             result = training.train(session.context, request, watcher)
@@ -38,4 +40,10 @@ def _train(session: TerminalSession, request: TrainRequest) -> Answer:
     return Answer("train/1", result, plan.trained(result, session.screen), exit_code=result.exit_code)
 
 
-TRAIN = Verb("train", TrainRequest, _train, Effect.PAYS)
+TRAIN = Verb(
+    "train",
+    TrainRequest,
+    _train,
+    Effect.PAYS,
+    warning="It may call models, which may cost money. It goes on when the screens are closed; L watches it.",
+)

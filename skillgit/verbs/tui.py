@@ -23,8 +23,12 @@ class TuiRequest(OfSkill):
     mouse: Annotated[bool, Opt("Take clicks, or leave them to the terminal", "--mouse/--no-mouse")] = True
 
 
+def has_terminal(session: TerminalSession) -> bool:
+    return session.screen.terminal and session.notes_screen.terminal
+
+
 def _tui(session: TerminalSession, request: TuiRequest) -> Answer:
-    if not (session.screen.terminal and session.notes_screen.terminal):
+    if not has_terminal(session):
         raise UsageError("tui needs a terminal", hint="skillgit log")
     unicode = session.screen.unicode and not request.ascii_only
     ends = split_range(request.run)

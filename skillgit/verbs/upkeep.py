@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated
 
 from skillgit.app.upkeep.requests import GcRequest
@@ -16,8 +17,10 @@ from skillgit.view.lists import LISTS
 
 with loaded_on_use():
     from skillgit.app.exchange import push_check
+    from skillgit.app.measure import library_gate
     from skillgit.app.skill_format import library_lint, lint
     from skillgit.app.upkeep import fsck, maintenance
+    from skillgit.view import gate
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +68,9 @@ class LintRequest(OfSkill):
     1 if there is an error; warnings leave it at 0.
 
     With --library it forecasts, without a model, what Claude Code and Codex show of each skill: whole descriptions, cut
-    ones, names alone, or nothing. Without PATH it reads the folders where each agent looks.
+    ones, names alone, or nothing. Without PATH it reads the folders where each agent looks. With --base it says what
+    the skills that changed since REV take from the other skills of the library in PATH: agents show less of one, or
+    name or description are nearly the same. Exits with 1 if they take something.
 
     With --secrets it looks for secrets, leaked items and large files in what a push would publish: every commit of
     branches and tags that no remote has; of REV, everything that REV leads to; of A..B, what came after A. What it
@@ -79,13 +84,20 @@ class LintRequest(OfSkill):
         bool, Opt("Check what agents list of all skills together; PATH is a folder of installed skills")
     ] = False
     window: Annotated[int | None, Opt("With --library: tokens of the context window", metavar="N", least=0)] = None
+    base: Annotated[
+        str | None,
+        Opt("With --library: judge what changed since REV", metavar="REV", words="revisions"),
+    ] = None
+    head: Annotated[str, Opt("With --base: the changed skills", metavar="REV", words="revisions")] = "HEAD"
     secrets: Annotated[bool, Opt("Look for secrets, leaked items and large files in what a push would publish")] = False
     evidence: Annotated[bool, Opt("With --secrets: look at evidence and folded candidates too")] = False
 
 
 def _lint(session: VerbSession, request: LintRequest) -> Answer:
     refuse_together(request, "library", "secrets")
-    refuse_without(request, "library", "window")
+    refuse_without(request, "library", "window", "base")
+    refuse_without(request, "base", "head")
+    refuse_together(request, "base", "window")
     refuse_without(request, "secrets", "evidence")
     if request.secrets:
         if request.words[1:]:
@@ -100,6 +112,12 @@ def _lint(session: VerbSession, request: LintRequest) -> Answer:
             exit_code=ExitCode.NO if result.stops or (request.strict and result.warnings) else ExitCode.OK,
             notes=[(sentence, "") for sentence in result.unchecked] if session.form is Form.TEXT else (),
         )
+    if request.base is not None:
+        if len(request.words) != 1:
+            raise MisuseError("--base takes one PATH, a folder of installed skills")
+        verdict = library_gate.library_gate(session.context, request.base, request.head, Path(request.words[0]))
+        lines = gate.library_lines(verdict, session.screen)
+        return Answer("library-gate/1", verdict, lines, exit_code=verdict.exit_code)
     if request.library:
         table = library_lint.lint_library(session.context, request.words, request.window)
         has_failed = request.strict and table.findings.warnings

@@ -68,12 +68,11 @@ class Form(StrEnum):
     JSON = "json"
     JSONL = "jsonl"
     PLAIN = "plain"
-    NUL = "nul"
 
 
 DOCUMENT: Final = (Form.JSON,)
 """The machine formats of an answer that is one thing."""
-LIST: Final = (Form.JSON, Form.JSONL, Form.PLAIN, Form.NUL)
+LIST: Final = (Form.JSON, Form.PLAIN)
 """Those of a list."""
 
 
@@ -123,12 +122,17 @@ class VerbSession(ABC):
         """Where people read the answer."""
 
     @property
+    def screen_for_diff(self) -> Screen:
+        """Where people read a diff: without colour if a pager colours diffs itself."""
+        return self.screen
+
+    @property
     def now(self) -> datetime:
         return self.context.clock()
 
     @property
     def tabular(self) -> bool:
-        return self.form in {Form.PLAIN, Form.NUL}
+        return self.form is Form.PLAIN
 
     @abstractmethod
     def note(self, *sentences: str, hint: str = "") -> None:
@@ -168,11 +172,6 @@ class TerminalSession(VerbSession):
     @abstractmethod
     def notes_screen(self) -> Screen:
         """Where notes, questions and progress are read."""
-
-    @property
-    @abstractmethod
-    def screen_for_diff(self) -> Screen:
-        """The screen for a diff: without colour if the pager colours diffs itself."""
 
     @property
     @abstractmethod

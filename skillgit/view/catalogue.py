@@ -72,17 +72,16 @@ SECTIONS: dict[str, tuple[CommandEntry, ...]] = {
         CommandEntry("doctor", "setup", "Check this machine, and the models and items of CONFIG"),
         CommandEntry("config", "setup", "Show the settings that CONFIG amounts to"),
         CommandEntry("plugins", "setup", "List environments, backends and strategies, describe one, or fetch its data"),
-        CommandEntry("completion", "commands.manual", "Print a script that completes commands in your shell"),
-        CommandEntry("help", "commands.manual", "Show the help of a command"),
+        CommandEntry("completion", "manual", "Print a script that completes commands in your shell"),
+        CommandEntry("help", "manual", "Show the help of a command"),
     ),
     "Plumbing": (
         CommandEntry("rev-parse", "log", "Print the commit that REV names"),
-        CommandEntry("events", "log", "Print the events of a run as they are in git, oldest first"),
         CommandEntry("sql", "sql", "Answer an SQL query from the index, which it can only read"),
     ),
 }
 
-DAILY = ("init", "train", "status", "tui", "log", "show", "diff", "why", "eval", "install")
+DAILY = ("init", "doctor", "train", "propose", "status", "log", "show", "diff", "why", "eval", "install")
 """The commands that ``skillgit --help`` shows."""
 ENTRIES: dict[str, CommandEntry] = {entry.name: entry for entries in SECTIONS.values() for entry in entries}
 
@@ -91,6 +90,7 @@ ELSEWHERE = {
     **dict.fromkeys(("resume", "continue"), "train --run NAME"),
     **dict.fromkeys(("list", "ls"), "runs"),
     "history": "log",
+    "events": "log --jsonl",
     "bisect": "items --item ID",
     "fetch": "pull --dry-run",
     "matrix": "items --models",

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Final
 
@@ -33,26 +32,16 @@ def stat_lines(stat: DiffStat, screen: Screen) -> Iterator[str]:
     yield from stat.text.rstrip("\n").split("\n") if stat.text else ()
     yield from (f" {line}" for line in differing(stat.differs, screen))
     yield f" {headline(stat.a, stat.b, screen)}"
-    yield f" {'   '.join(part for part in (_rules(stat), _items(stat), length(stat.length)) if part)}"
-
-
-def _rules(stat: DiffStat) -> str:
-    counts = (("+", stat.rules_added), ("-", stat.rules_removed), ("~", stat.rules_changed), (">", stat.rules_moved))
-    parts = [f"{sign}{count}" for sign, count in counts if count]
-    return f"rules {' '.join(parts) if parts else 'the same'}"
-
-
-def _items(stat: DiffStat) -> str:
-    if stat.fixed is None or stat.broken is None:
-        return ""
-    counts = [(kind, getattr(stat, kind) or 0) for kind in CHANGED]
-    parts = (
-        f"items {', '.join(counted(counts, stat.differs))}",
-        f"of {stat.compared}" if stat.not_measured or stat.missing else "",
-        f", {stat.not_measured} not measured" if stat.not_measured else "",
-        f", {stat.missing} without a score on both sides" if stat.missing else "",
-    )
-    return " ".join(part for part in parts if part).replace(" ,", ",")
+    changes = (("+", stat.rules_added), ("-", stat.rules_removed), ("~", stat.rules_changed), (">", stat.rules_moved))
+    rules = " ".join(f"{sign}{count}" for sign, count in changes if count) or "the same"
+    items = ""
+    if stat.fixed is not None and stat.broken is not None:
+        flips = ", ".join(counted([(kind, getattr(stat, kind) or 0) for kind in CHANGED], stat.differs))
+        scope = f" of {stat.compared}" if stat.not_measured or stat.missing else ""
+        rest = f", {stat.not_measured} not measured" if stat.not_measured else ""
+        rest += f", {stat.missing} without a score on both sides" if stat.missing else ""
+        items = f"items {flips}{scope}{rest}"
+    yield f" {'   '.join(filter(None, (f'rules {rules}', items, length(stat.length))))}"
 
 
 _HUNK = re.compile(r"(@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@)(.*)")
@@ -159,13 +148,16 @@ def side_by_side_lines(diff: Diffed, screen: Screen) -> Iterator[str]:
     for file in diff.files:
         yield ""
         yield from file_head(file, screen)
-        numbers = len(str(max((sum(side) for hunk in file.hunks for side in (hunk.old, hunk.new)), default=0)))
-        columns = max(_NARROWEST, ((screen.width or WIDTH) - _SIGNS) // 2 - numbers - _SIGNS)
-        layout = _Layout(numbers=numbers, columns=columns)
+        size = len(str(max((sum(side) for hunk in file.hunks for side in (hunk.old, hunk.new)), default=0)))
+        columns = max(_NARROWEST, ((screen.width or WIDTH) - _SIGNS) // 2 - size - _SIGNS)
+        between = screen.paint(Style.FAINT, screen.glyphs.line)
         for hunk in file.hunks:
             yield hunk_head(hunk, screen)
-            for both in rows(hunk):
-                yield from _row(file, both, screen, layout)
+            for old, new in rows(hunk):
+                old_rows = _cell(file, old, old.old or 0 if old else 0, screen, size=size, columns=columns)
+                new_rows = _cell(file, new, new.new or 0 if new else 0, screen, size=size, columns=columns)
+                for first, second in zip_longest(old_rows, new_rows, fillvalue=""):
+                    yield f"{pad(first, size + _SIGNS + columns)} {between} {second}".rstrip(" ")
 
 
 def rows(hunk: Hunk) -> Iterator[tuple[Line | None, Line | None]]:
@@ -173,71 +165,40 @@ def rows(hunk: Hunk) -> Iterator[tuple[Line | None, Line | None]]:
     removals: list[Line] = []
     additions: list[Line] = []
     for line in (*hunk.lines, None):
-        if line is not None and line.sign is Sign.REMOVED and not additions:
-            removals.append(line)
-        elif line is not None and line.sign is Sign.ADDED:
+        is_removal = line is not None and line.sign is Sign.REMOVED
+        if line is not None and line.sign is Sign.ADDED:
             additions.append(line)
-        else:
-            yield from _beside(removals, additions)
+        elif not is_removal or additions:
+            at = 0
+            for old in removals:
+                while old.partner is not None and additions[at].new != old.partner:
+                    yield None, additions[at]
+                    at += 1
+                yield old, None if old.partner is None else additions[at]
+                at += old.partner is not None
+            yield from ((None, new) for new in additions[at:])
             removals, additions = [], []
-            if line is not None and line.sign is Sign.REMOVED:
-                removals.append(line)
-            elif line is not None:
+            if line is not None and not is_removal:
                 yield line, line
+        if line is not None and is_removal:
+            removals.append(line)
 
 
-def _beside(removals: Sequence[Line], additions: Sequence[Line]) -> Iterator[tuple[Line | None, Line | None]]:
-    at = 0
-    for old in removals:
-        if old.partner is None:
-            yield old, None
-            continue
-        while additions[at].new != old.partner:
-            yield None, additions[at]
-            at += 1
-        yield old, additions[at]
-        at += 1
-    yield from ((None, new) for new in additions[at:])
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Layout:
-    numbers: int
-    columns: int
-
-    @property
-    def gutter(self) -> int:
-        return self.numbers + _SIGNS
-
-    @property
-    def side(self) -> int:
-        return self.gutter + self.columns
-
-
-def _row(file: FileDiff, both: tuple[Line | None, Line | None], screen: Screen, layout: _Layout) -> Iterator[str]:
-    old, new = both
-    old_rows = _cell(file, old, old.old if old else None, screen, layout=layout)
-    new_rows = _cell(file, new, new.new if new else None, screen, layout=layout)
-    between = screen.paint(Style.FAINT, screen.glyphs.line)
-    for first, second in zip_longest(old_rows, new_rows, fillvalue=""):
-        yield f"{pad(first, layout.side)} {between} {second}".rstrip(" ")
-
-
-def _cell(file: FileDiff, line: Line | None, number: int | None, screen: Screen, *, layout: _Layout) -> list[str]:
+def _cell(file: FileDiff, line: Line | None, number: int, screen: Screen, *, size: int, columns: int) -> list[str]:
+    """Return the rows that a line takes on its side: its number in ``size`` columns, its text in ``columns``."""
     if line is None:
         return []
     text, spans = visible_line(line, screen)
-    sign = painted(line, line.sign.value, (), screen)
-    space = " " * layout.gutter
+    space = " " * (size + _SIGNS)
     rows: list[str] = []
-    for start, end in pieces(text, layout.columns):
+    for start, end in pieces(text, columns):
         inside = [(max(a, start) - start, min(b, end) - start) for a, b in spans if a < end and b > start]
-        gutter = space if rows else f"{screen.paint(Style.FAINT, str(number).rjust(layout.numbers))} {sign} "
+        sign = painted(line, line.sign.value, (), screen)
+        gutter = space if rows else f"{screen.paint(Style.FAINT, str(number).rjust(size))} {sign} "
         rows.append(gutter + painted(line, text[start:end], inside, screen))
-    notes = [f"({moved(file, line)})"] if line.moved is not None else []
-    notes += [] if line.ended else [UNENDED]
-    for note in notes:
-        rows += [space + screen.paint(Style.FAINT, note[start:end]) for start, end in pieces(note, layout.columns)]
+    for note in (f"({moved(file, line)})" if line.moved is not None else "", "" if line.ended else UNENDED):
+        fitting = pieces(note, columns) if note else []
+        rows += [space + screen.paint(Style.FAINT, note[start:end]) for start, end in fitting]
     return rows
 
 

@@ -69,7 +69,7 @@ def places(rows: Sequence[LogRow], parents: Mapping[str, Sequence[str]]) -> Iter
             lanes[own] = _Lane(following[index], bool(lines) or not is_beside[index], own=True)
         ties = [number for number, lane in arrivals.items() if lane.has_line and number != own]
         for target in (at[parent] for parent in parents.get(row.commit, ()) if at.get(parent, 0) > index):
-            # the line of a run leads past what is beside it
+            # the line of a run leads past what is next to it
             leading = (
                 number
                 for number, lane in enumerate(lanes)
@@ -91,8 +91,8 @@ def places(rows: Sequence[LogRow], parents: Mapping[str, Sequence[str]]) -> Iter
         above = below
 
 
-_WIDE, _CLOSE = 4, 2  # columns of a lane: those of its line, and of what is beside it
-_CUT = 2  # columns of what stands for the lanes that are not shown: an ellipsis, and an event in one of them
+_WIDE, _CLOSE = 4, 2  # columns of a lane: those of its line, and of what is next to it
+_CUT = 2  # columns of the sign for lanes that are not shown: an ellipsis, and an event in one of them
 _UP, _DOWN, _LEFT, _RIGHT = 1, 2, 4, 8
 
 
@@ -111,7 +111,7 @@ class Graph(NamedTuple):
 def draw(rows: Sequence[LogRow], parents: Mapping[str, Sequence[str]], screen: Screen, room: int = 0) -> Graph:
     """Draw the graph of ``rows`` and ``parents``, as for :func:`places`, in ``room`` columns; 0 is any number.
 
-    Lanes move closer together where they would take more. If that is not enough, an ellipsis stands for those that
+    Lanes move closer together where they would take more. If that is not enough, an ellipsis replaces those that
     are left over, and what happens in one of them is shown behind it.
     """
     positions = list(places(rows, parents))
@@ -248,7 +248,7 @@ def log_lines(
     names = _names(rows, flips or {}, runs=runs)
     texts = [name + cells.title(entry) for name, entry in zip(names, entries, strict=True)]
     fixed_width = max(map(width, fronts)) + max(map(width, backs)) + _SPACES
-    # titles can be read beside the graph
+    # titles stay readable next to the graph
     graph_room = min(screen.width // 2, max(8, screen.width - fixed_width - _TITLE_LEAST))
     signs = Graph(tuple(Drawn(f"{cells.sign(entry, screen)} ", "") for entry in entries), 2)
     drawing = signs if graph is None else draw(rows, graph, screen, graph_room)

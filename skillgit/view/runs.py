@@ -1,4 +1,4 @@
-"""Runs as a table, and where things stand."""
+"""Runs as a table, and the status of one."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from skillgit.view import log, numbers
 from skillgit.view.plan import placebo, unfinished
 from skillgit.view.surface import UNICODE, Screen, Style
 from skillgit.view.table import Cell, Column, Surface, Table
-from skillgit.view.text import facts, headed, under
+from skillgit.view.text import facts, under
 
 if TYPE_CHECKING:
-    from skillgit.app.history.status import Status
+    from skillgit.app.history.status import SkillState, Status
 
 _RUNS_NAMED = 5
 
@@ -158,6 +158,23 @@ RUNS: Final[Table[RunRow]] = Table(
 )
 
 
+def _skill_words(skills: Sequence[SkillState]) -> Callable[[SkillState], str]:
+    words = labels([state.skill for state in skills])
+    return lambda state: words[state.skill]
+
+
+SKILLS: Final[Table[SkillState]] = Table(
+    columns=(
+        Column("skill", head="skill", among=_skill_words),
+        Column("runs", head="runs", right=True),
+        Column("run", head="newest run"),
+        Column("best_version", head="best", show=lambda state: version_label(state.best_version)),
+        Column("best_score", head="", right=True),
+        Column("", head="gain", show=lambda state: numbers.delta(state.best_score - state.first_score), right=True),
+    )
+)
+
+
 def on_test(row: RunRow, screen: Screen) -> str:
     """Return what the seed and the best version score on the test split: ``.1500 → .1167``; empty if not measured."""
     if row.best_test is None:
@@ -186,28 +203,12 @@ def standing(status: Status, screen: Screen, now: datetime) -> Iterator[str]:
     yield from facts(pairs, screen, label=12)
     if len(status.skills) > 1:
         yield ""
-        yield from _skill_lines(status, screen)
+        yield from SKILLS.lines(status.skills, screen, whole=status.skills)
     if status.head is not None or status.best is not None:
         yield ""
         rows = [row for row in (status.head, status.best) if row is not None]
         is_one = len(rows) > 1 and rows[0].commit == rows[1].commit
         yield from log.lines(rows[:1] if is_one else rows, screen, now)
-
-
-def _skill_lines(status: Status, screen: Screen) -> Iterator[str]:
-    words = labels([entry.skill for entry in status.skills])
-    body = [
-        (
-            words[entry.skill],
-            str(entry.runs),
-            entry.run,
-            version_label(entry.best_version),
-            numbers.score(entry.best_score),
-            numbers.delta(entry.best_score - entry.first_score),
-        )
-        for entry in status.skills
-    ]
-    yield from headed(("skill", "runs", "newest run", "best", "", "gain"), body, screen, align="lrllrr")
 
 
 def _run_facts(run: RunRow, status: Status, screen: Screen) -> Iterator[tuple[str, str]]:

@@ -227,7 +227,7 @@ def _checks(report: Shown, screen: Screen) -> Iterator[tuple[str, str]]:
 
 
 def left_out(edits: Sequence[LeftOut], patch: PatchCounts) -> Iterator[tuple[str, str]]:
-    """Yield the edits that were chosen and not applied, with the reasons; or that nobody knows them here."""
+    """Yield the edits that were chosen and not applied, with the reasons; or that they are unknown here."""
     yield from under("skipped", (one_line(f"{edit.edit} ({edit.status}: {edit.reason})") for edit in edits))
     if patch.skipped and not edits:
         yield "skipped", f"{numbers.plural(patch.skipped, 'edit')}, for reasons that are not known here"

@@ -152,7 +152,7 @@ def test_machine_formats_hold_everything(here, skillgit) -> None:
     assert by_text[f"- {UNITS}"]["items"] == ["t1", "t2"]
     assert by_text[f"- {UNITS}"]["fixed"] == ["q05", "q06", "q07"]
 
-    objects = [json.loads(line) for line in skillgit("-C", here, "blame", "v1", "--jsonl").text.splitlines()]
+    objects = json.loads(skillgit("-C", here, "blame", "v1", "--json").text)["lines"]
     assert objects == document["lines"]
 
     plain = [line.split("\t") for line in skillgit("-C", here, "blame", "v1", "--plain").text.splitlines()]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -19,8 +20,7 @@ from skillgit.domain.cost import Cost
 from skillgit.domain.evaluation import Metric
 from skillgit.domain.gate_decision import Decision, Verdict
 from skillgit.errors import BudgetError, ExitCode, ProviderFailureError
-from skillgit.view.gate import MARK, MOST_ITEMS, code, library_lines, markdown
-from skillgit.view.surface import Screen
+from skillgit.view.gate import MARK, MOST_ITEMS, code, markdown
 
 BASE, HEAD = "a" * 40, "b" * 40
 BASIS = ResultBasis(
@@ -277,11 +277,21 @@ def test_words_of_others_change_nothing_but_themselves(name):
     assert [kind for kind, _ in inlines(wild)] == kinds
 
 
-def test_what_a_library_loses_is_said_skill_by_skill():
+def test_what_a_library_loses_is_said_skill_by_skill(skillgit, fake):
     shadowing = Shadowing(skill="old", by=("new",), sentence="both have the same name")
     verdict = LibraryVerdict(base="main", head="HEAD", skills=2, changes=("new",), shadowings=(shadowing,))
-    assert verdict.exit_code == ExitCode.NO
-    assert list(library_lines(verdict, Screen())) == [
+    calls = fake("measure.library_gate.library_gate", verdict)
+    ended = skillgit("lint", "--library", "lib", "--base", "main")
+    assert (ended.code, calls[0]) == (1, ("main", "HEAD", Path("lib")))
+    assert ended.text.splitlines() == [
         "new shadows old: both have the same name",
         "does not pass: new changed in a library of 2 skills",
     ]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("--base", "main"), ("--library", "--base", "main"), ("--library", "lib", "--base", "main", "--window", "9")],
+)
+def test_a_library_is_judged_in_one_folder(words, skillgit):
+    assert skillgit("lint", *words).code == ExitCode.USAGE

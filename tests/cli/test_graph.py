@@ -160,7 +160,7 @@ def test_the_command_hands_on_how_events_hang_together(skillgit, fake):
     assert [line[:5] for line in lines] == ["○    ", "│   ●", "●───╯"]
 
 
-@pytest.mark.parametrize("form", ["--json", "--jsonl", "--plain", "-z"])
+@pytest.mark.parametrize("form", ["--json", "--plain"])
 def test_a_graph_is_for_people(skillgit, form):
     ended = skillgit("log", "--graph", form)
     assert ended.code == 2

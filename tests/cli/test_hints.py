@@ -172,7 +172,11 @@ SITUATIONS = [
     ("report first --output nowhere/r.html", "mkdir -p", "report first --output r.html"),
     ("note first/v1 ' '", "skillgit note REV 'TEXT'", "note first/v1 'TEXT'"),
     ("note --remove nope", "skillgit note --list", ""),
-    ("retry first --keep --model offline/reader", "leave out --keep", "retry first --model offline/reader -n"),
+    (
+        "cherry-pick --rejected --run first --keep --model offline/reader",
+        "leave out --keep",
+        "cherry-pick --rejected --run first --model offline/reader -n",
+    ),
     (
         "export first/best skills --as csv --table items",
         "name a file, or leave",

@@ -35,7 +35,7 @@ COMMANDS = (
     ("report", "--output", "-"),
     ("items", "--models"),
     ("cost",),
-    ("events",),
+    ("log", "--jsonl"),
     ("rev-parse", "v1"),
     ("fsck",),
     ("lint", "v5"),
@@ -47,7 +47,7 @@ COMMANDS = (
     ("train", "no\x1b[2J\u202esuch"),
 )
 DIFFS = (("diff", "v0", "v1"), ("diff", "v0", "v5", "--stat"), ("log", "-p"), ("log", "--stat"))
-FORMS = ((), ("--json",), ("--jsonl",), ("--plain",), ("-z",))
+FORMS = ((), ("--json",), ("--plain",))
 
 
 @pytest.fixture(scope="module")

@@ -261,7 +261,7 @@ def test_documents_name_what_was_there_before(trained, place, claude):
         (("v1", "--to", "x", "--list"), "--list cannot be combined with --to"),
         (("v1",), "--to is missing: claude, codex, copilot or a folder of skills"),
         (("v1", "--to", "x", "--scope", "user"), "--scope needs an agent's name, and 'x' is a folder"),
-        (("v1", "--to", "x", "-z"), "need --list"),
+        (("v1", "--to", "x", "--plain"), "needs --list"),
     ],
 )
 def test_what_makes_no_sense_is_refused(trained, words, said):

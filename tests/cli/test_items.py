@@ -65,8 +65,7 @@ def test_machine_formats_have_every_number(history):
     assert q04["outcomes"] == {"v0": 1.0, "v1": 0.0, "r2": 0.0, "v2": 1.0, "v3": 1.0, "r5": 1.0}
     plain = history("items", "--plain").text.splitlines()
     assert plain[3].split("\t") == ["q04", "default", "v0", "2", "3", "4", "0.75", "", "v0=1.0,v1=0.0,v2=1.0,v3=1.0"]
-    assert [json.loads(line)["item"] for line in history("items", "--jsonl").text.splitlines()][:2] == ["q01", "q02"]
-    assert history("items", "-z").out.count(b"\0") == 10
+    assert [row["item"] for row in json.loads(history("items", "--json").text)["items"]][:2] == ["q01", "q02"]
 
 
 def test_nothing_of_the_kind_is_said_and_no_error(history):

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from skillgit.cli.commands import manual as man
 from skillgit.cli.main import cli
+from skillgit.verbs import manual as man
 from skillgit.view.catalogue import ENTRIES
 
 FOLDER = Path(__file__).parents[2] / "docs" / "man"

@@ -35,7 +35,7 @@ def noted(repository: Path, *words: str) -> list[dict[str, object]]:
 def told(repository: Path, run: str) -> dict[str, list[str]]:
     """Return, for each step of a run, the notes that its evidence holds."""
     found = {}
-    for line in skillgit("events", run, "--jsonl", cwd=repository).out.splitlines():
+    for line in skillgit("log", run, "--jsonl", cwd=repository).out.splitlines():
         event = json.loads(line)
         tree = event["evidence_tree"]
         if event["kind"] in {"accepted", "rejected", "skipped"} and tree:

@@ -10,8 +10,8 @@ import click
 import pytest
 
 from skillgit.app.workspace.context import Context
-from skillgit.cli.commands import setup as man
 from skillgit.cli.main import cli
+from skillgit.verbs import manual as man
 from skillgit.verbs.command_line import read_words
 from skillgit.verbs.verb import ReadingSession
 from skillgit.view import catalogue

@@ -28,7 +28,6 @@ MEANINGS = {
     "-q": "--quiet",
     "-v": "--verbose",
     "-y": "--yes",
-    "-z": "-z",
 }
 """The long name of each letter; a letter that has none stands for itself."""
 GIT = {("skillgit log", "-n"): "--limit"}

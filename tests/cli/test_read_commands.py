@@ -219,15 +219,11 @@ CASES = {
     "log-colour": (("history.log.log", sample.LOG), ("--color=always", "log", "--graph")),
     "log-wide-characters": (("history.log.log", NARROW), ("log",)),
     "log-json": (("history.log.log", sample.LOG), ("log", "--json")),
-    "log-jsonl": (("history.log.log", sample.LOG), ("log", "--jsonl")),
     "log-plain": (("history.log.log", sample.LOG), ("log", "--plain")),
-    "log-z": (("history.log.log", sample.LOG), ("log", "-z")),
     "runs": (("history.run_list.run_list", sample.RUN_LIST), ("runs",)),
     "runs-colour": (("history.run_list.run_list", sample.RUN_LIST), ("--color=always", "runs")),
     "runs-json": (("history.run_list.run_list", sample.RUN_LIST), ("runs", "--json")),
-    "runs-jsonl": (("history.run_list.run_list", sample.RUN_LIST), ("runs", "--jsonl")),
     "runs-plain": (("history.run_list.run_list", sample.RUN_LIST), ("runs", "--plain")),
-    "runs-z": (("history.run_list.run_list", sample.RUN_LIST), ("runs", "--plain", "-z")),
     "status": (("history.status.status", sample.STATUS), ("status",)),
     "status-json": (("history.status.status", sample.STATUS), ("status", "--json")),
     "status-empty": (("history.status.status", sample.EMPTY_STATUS), ("status",)),
@@ -237,20 +233,16 @@ CASES = {
     "cost": (("history.cost.cost", cost_sample.SPENDING), ("cost",)),
     "cost-colour": (("history.cost.cost", cost_sample.SPENDING), ("--color=always", "cost")),
     "cost-json": (("history.cost.cost", cost_sample.SPENDING), ("cost", "--json")),
-    "cost-jsonl": (("history.cost.cost", cost_sample.SPENDING), ("cost", "--jsonl")),
     "cost-plain": (("history.cost.cost", cost_sample.SPENDING), ("cost", "--plain")),
-    "cost-z": (("history.cost.cost", cost_sample.SPENDING), ("cost", "-z")),
     "cost-by-model": (("history.cost.cost", cost_sample.UNPRICED_SPENDING), ("cost", "--by", "model")),
     "cost-by-version": (("history.cost.cost", cost_sample.VERSION_SPENDING), ("cost", "--by", "version")),
     "cost-by-step": (("history.cost.cost", cost_sample.STEP_SPENDING), ("cost", "--by", "step")),
     "cost-all": (("history.cost.cost", cost_sample.RUNS_SPENDING), ("cost", "--all")),
     "fsck": (("upkeep.fsck.fsck", CHECKED), ("fsck",)),
     "fsck-json": (("upkeep.fsck.fsck", CHECKED), ("fsck", "--json")),
-    "fsck-jsonl": (("upkeep.fsck.fsck", CHECKED), ("fsck", "--jsonl")),
     "fsck-plain": (("upkeep.fsck.fsck", CHECKED), ("fsck", "--plain")),
     "plugins": (("setup.plugins.every_plugin", PLUGINS), ("plugins",)),
     "plugins-json": (("setup.plugins.every_plugin", PLUGINS), ("plugins", "--json")),
-    "plugins-jsonl": (("setup.plugins.every_plugin", PLUGINS), ("plugins", "--jsonl")),
     "plugins-plain": (("setup.plugins.every_plugin", PLUGINS), ("plugins", "--plain")),
     "plugins-environment": (("setup.environment_profile.described", (PROFILED,)), ("plugins", "searchqa")),
     "plugins-environment-json": (
@@ -293,19 +285,6 @@ def test_json_documents_name_their_schema_first(name, skillgit, fake):
     assert document["schema"].endswith("/1")
 
 
-def test_json_lines_are_the_rows_of_the_json_document(skillgit, fake):
-    fake("history.log.log", sample.LOG)
-    document = json.loads(skillgit("log", "--json").out)
-    lines = [json.loads(line) for line in skillgit("log", "--jsonl").out.splitlines()]
-    assert document["events"] == lines
-
-
-def test_plain_rows_differ_from_nul_rows_only_in_their_end(skillgit, fake):
-    fake("history.log.log", sample.LOG)
-    plain, nul = skillgit("log", "--plain").out, skillgit("log", "-z").out
-    assert plain.replace(b"\n", b"\0") == nul
-
-
 def test_a_cell_cannot_end_its_row(skillgit, fake):
     fake("history.log.log", Log(run=sample.RUN, rows=(replace(sample.V8, title="a\tb\nc"),)))
     (line,) = skillgit("log", "--plain").text.splitlines()
@@ -314,7 +293,7 @@ def test_a_cell_cannot_end_its_row(skillgit, fake):
 
 def test_machine_formats_ignore_colour(skillgit, fake):
     fake("history.log.log", sample.LOG)
-    for form in ("--json", "--jsonl", "--plain", "-z"):
+    for form in ("--json", "--plain"):
         assert b"\x1b" not in skillgit("--color=always", "log", form).out
 
 

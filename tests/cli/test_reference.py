@@ -46,9 +46,8 @@ after REV.
 Results go to stdout; progress, notes and errors go to stderr. What the exit status means is in
 [exit-codes.md](exit-codes.md).
 
-`--json` prints one document with a `schema`; `--jsonl` prints the rows of that document, one object a line; `--plain`
-prints tab-separated columns, `-z` the same with NUL at the end of rows. These four ignore colour, pager, width and
-locale, and change only with the number of the schema.
+`--json` prints one document with a `schema`; `--plain` prints the rows of a list as tab-separated columns. They ignore
+colour, pager, width and locale, and change only with the number of the schema.
 
 An option has one meaning wherever it stands. `-n` is `--dry-run`, and counts are `--limit N`; only `log -n N` is
 `--limit` too, for git's is, and `log` does nothing that could be tried dry. `-o KEY=VALUE` is a setting,

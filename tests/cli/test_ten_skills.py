@@ -40,7 +40,7 @@ def test_log_and_status_mean_the_skill_that_is_named(home):
         assert document["run"] == f"run-{name}"
         assert {row["skill"] for row in document["events"]} == {PLACES[name]}
         assert json.loads(home("status", "--skill", name, "--json").text)["run"]["name"] == f"run-{name}"
-    rows = [json.loads(line) for line in home("log", "--all", "--skill", "town", "--jsonl").text.splitlines()]
+    rows = json.loads(home("log", "--all", "--skill", "town", "--json").text)["events"]
     assert {row["run"] for row in rows} == {"run-town"}
     skills = json.loads(home("status", "--json").text)["skills"]
     assert [entry["skill"] for entry in skills] == sorted(PLACES.values())

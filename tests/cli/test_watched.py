@@ -4,9 +4,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from skillgit.app.train.requests import TrainRequest
 from skillgit.app.workspace import command_journal
 from skillgit.tui.app import SkillgitApp
 from skillgit.tui.screens import live
+from skillgit.verbs.command_line import read_words
 
 if TYPE_CHECKING:
     from skillgit.tui.screens.compare import CompareScreen
@@ -69,15 +71,22 @@ def test_a_trainer_that_goes_on_is_named_with_what_watches_it(skillgit, ends):
 def test_the_trainer_gets_every_option_of_the_command(skillgit, ends):
     ends(0)
     skillgit("train", "demo", "--tui")
-    assert Process.began == ("--color=never", "train", "demo", "--quiet")
+    assert Process.began == ("--color=never", "train", "demo", "-q")
     skillgit(
         *("--color=always", "train", "demo", "-o", "train.num_epochs=2", "--run", "mine", "--from", "v3", "--tui"),
         *("--max-calls", "10", "--max-tokens", "1000", "--max-usd", "2.5", "--placebo", "3", "--json", "--exit-code"),
     )
-    assert Process.began == (
-        *("--color=always", "train", "demo", "--quiet", "-o", "train.num_epochs=2", "-o", "train.placebo=3"),
-        *("--run", "mine", "--from", "v3", "--max-calls", "10", "--max-tokens", "1000", "--max-usd", "2.5"),
-        *("--json", "--exit-code"),
+    assert (Process.began[0], Process.began[-1]) == ("--color=always", "--json")
+    assert read_words(Process.began[1:])[1] == TrainRequest(
+        config="demo",
+        overrides=("train.num_epochs=2", "train.placebo=3"),
+        run="mine",
+        start="v3",
+        max_calls=10,
+        max_tokens=1000,
+        max_usd=2.5,
+        strict=True,
+        quiet=True,
     )
 
 
@@ -95,8 +104,8 @@ def test_two_versions_are_compared_on_the_screen(skillgit, fake, monkeypatch):
     import diff_sample  # noqa: PLC0415 - only this test compares
 
     opened: list[CompareScreen] = []
-    monkeypatch.setattr("skillgit.cli.commands.tui.require_terminal", lambda *_, **__: None)
     monkeypatch.setattr(SkillgitApp, "run", lambda app, **_: opened.append(app._opening()))
+    monkeypatch.setattr("skillgit.verbs.tui.has_terminal", lambda _: True)
     fake("history.diff.text.diff", diff_sample.DIFFED)
     assert skillgit("tui", "v6..v7").code == 0
     run = diff_sample.DIFFED.b.run

@@ -37,7 +37,7 @@ WORDS = {
     "why": "why twice --rev demo/v1",
     "items": f"items {RUN}",
     "cost": f"cost {RUN}",
-    "events": f"events {RUN}",
+    "log --jsonl": f"log {RUN} --jsonl",
     "rev-parse": f"rev-parse {RUN}/v1",
     "sql": "sql SELECT+1",
     "tui": "tui",

@@ -3,6 +3,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+import shlex
 import shutil
 from itertools import pairwise
 from pathlib import Path
@@ -26,6 +27,7 @@ from skillgit.app.history.matrix import matrix
 from skillgit.app.history.requests import ItemsRequest
 from skillgit.app.history.status import runs
 from skillgit.report.page import page
+from skillgit.verbs.command_line import read_words
 from skillgit.view.surface import UNICODE
 
 if TYPE_CHECKING:
@@ -154,6 +156,16 @@ def test_nothing_comes_from_elsewhere_and_no_script_may_run(told) -> None:
     assert policy == f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
 
 
+def commands_of(page: Element) -> set[str]:
+    """Return the names of the commands that a page quotes; each is understood as it is written there."""
+    lines = {line for code in page.iter("code") if (line := text(code)).startswith("skillgit ")}
+    return {read_words(shlex.split(line)[1:])[0].name for line in lines}
+
+
+def test_every_command_on_the_page_is_understood(told) -> None:
+    assert commands_of(told) == {"checkout", "eval", "fsck", "log", "report"}
+
+
 def test_the_same_history_gives_the_same_bytes(trained, tmp_path) -> None:
     elsewhere = shutil.copytree(trained, tmp_path / "elsewhere")
     git("config", "diff.context", "9", cwd=elsewhere)
@@ -247,6 +259,7 @@ def test_what_is_left_out_of_a_long_run_is_said(repo, monkeypatch) -> None:
     assert [len(row) for row in rows(shown)] == [6] * 5
     assert [text(head) for head in next(shown.iter("thead")).iter("th")] == ["item", "v0", "v6", "v7", "v8", "solved"]
     assert "changed lines are left out here" in text(section(whole, "difference"))
+    assert commands_of(whole) >= {"blame", "diff", "items", "log", "show"}
 
 
 @pytest.mark.soak

@@ -35,7 +35,7 @@ def place(repo: Repo) -> Path:
 
 def looks(folder: Path, events: int = EVENTS) -> None:
     """Look at the run in every way that reads objects, refs and the index."""
-    assert len(skillgit("log", RUN, "--jsonl", cwd=folder).out.splitlines()) == events
+    assert len(skillgit("log", RUN, "--plain", cwd=folder).out.splitlines()) == events
     assert skillgit("diff", f"{RUN}/v0", f"{RUN}/v1", cwd=folder).out.startswith("diff --git")
     deep = skillgit("fsck", "--deep", cwd=folder).out
     assert "no problems" in deep
@@ -172,7 +172,7 @@ def test_a_disk_that_nobody_can_write(place):
         command = [*inside, *SKILLGIT, *arguments]
         return subprocess.run(command, env=surroundings(), capture_output=True, text=True, check=False)
 
-    assert len(read_only("log", RUN, "--jsonl").stdout.splitlines()) == EVENTS
+    assert len(read_only("log", RUN, "--plain").stdout.splitlines()) == EVENTS
     checked = read_only("fsck", "--deep")
     assert (checked.returncode, checked.stderr) == (0, "")
     for refused in (read_only("gc", "--fold"), read_only("fsck", "--repair")):

@@ -90,7 +90,7 @@ def test_recall_is_not_bought_with_false_positives(here):
     assert new["recall"] > old["recall"]
     assert new["false positives"] > old["false positives"]
     assert "pinned" in here("show", "kept/r1")
-    versions = {row["version"] for row in map(json.loads, here("log", "kept", "--jsonl").splitlines())}
+    versions = {row["version"] for row in json.loads(here("log", "kept", "--json"))["events"]}
     assert versions <= {0, None}
 
 

@@ -90,7 +90,8 @@ def test_one_remote_is_named_and_of_several_one_is_chosen(visit, press, sample):
         assert isinstance(app.screen, ChoiceScreen)
         await press(pilot, "2")
         assert asked(app) == "skillgit pull team"
-        await press(pilot, "n", "p", "escape")
+        await press(pilot, "n", "p")
+        await press(pilot, "escape")
         assert isinstance(app.screen, HistoryScreen)
 
     visit(scenario)
@@ -102,7 +103,8 @@ def test_a_push_runs_beside_the_screen_and_a_refusal_is_told_with_its_hint(visit
     git("remote", "add", "origin", str(there), cwd=sample.workdir)
 
     async def run(app, pilot, *keys):
-        await press(pilot, *keys)
+        for key in keys:
+            await press(pilot, key)
         await app.workers.wait_for_complete()
         await press(pilot)
 

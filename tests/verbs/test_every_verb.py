@@ -35,7 +35,7 @@ def values_of(parameter):
     elif kind is float:
         one = st.floats(0.5, 1e6)
     else:
-        one = WORDS.filter(lambda word: not Path(word).is_dir()).map(Path) if issubclass(kind, Path) else WORDS
+        one = WORDS.map(lambda word: Path(f"x{word}")) if issubclass(kind, Path) else WORDS
     return st.lists(one, min_size=int(parameter.required), max_size=3).map(tuple) if parameter.many else one
 
 

@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
@@ -31,7 +32,6 @@ from skillgit.store.work_tree import skill_tree
 
 UNCHANGED, CHANGED, GONE = "unchanged", "changed by hand", "gone"
 BY_RECORD: Final = "the record of skillgit install"
-_OWN_TREE: Final = "its tree"
 _MOST_LOCK: Final = 1 << 20
 _TREE = "metadata.github-tree-sha"
 _LOCK, _PROJECT_LOCK = ".skill-lock.json", "skills-lock.json"
@@ -72,60 +72,59 @@ class _Text:
     tree: str
 
 
+class _Texts:
+    """Texts that are read only as far as a search needs them, and once."""
+
+    def __init__(self, source: Iterator[_Text]) -> None:
+        self._source, self._read = source, list[_Text]()
+
+    def __iter__(self) -> Iterator[_Text]:
+        yield from self._read
+        for text in self._source:
+            self._read.append(text)
+            yield text
+
+
 def list_installed(context: Context, paths: Sequence[str] = ()) -> tuple[Installed, ...]:
     """Return what the skills at ``paths`` are, folders of skills or of one; without any, those of the record."""
     with open_workspace(context) as workspace:
         record = {location.path: location for location in known_places(workspace.repo)}
-        texts_of = cache(lambda name: tuple(_texts(workspace, name)))
+        texts_of = cache(lambda name: _Texts(_texts(workspace, name)))
 
         def look(folder: Path) -> Installed:
             entries, location = read_entries(folder.resolve()), record.get(str(folder))
             skill = _fields(_document(entries)).get("name") or (location.skill if location is not None else folder.name)
             texts, own = texts_of(skill), tree_id(entries)
-            state = CHANGED if entries else GONE
-            matches: dict[str, Iterator[_Text]] = {
-                _OWN_TREE: (text for text in texts if entries and text.tree == own),
-                "its files, but for metadata of an installer": (
-                    text for text in texts if entries and _is_installed(entries, _entries(workspace, text))
-                ),
-            }
-            match = next(((text, source) for source, candidates in matches.items() for text in candidates), None)
-            if location is not None:
+            same = next((text for text in texts if text.tree == own), None) if entries else None
+            is_kept = location is not None and fingerprint(entries) == location.top.installed
+            if location is not None and (is_kept or same is None):
                 top = location.top
-                is_kept = fingerprint(entries) == top.installed
-                if is_kept or match is None or match[1] != _OWN_TREE:
-                    return Installed(
-                        place=str(folder),
-                        skill=location.skill,
-                        name=top.name,
-                        release=match[0].row.release if match is not None else "",
-                        state=UNCHANGED if is_kept else state,
-                        source=BY_RECORD,
-                        newer=_newer(workspace, top.run, top.version),
-                        time=top.time,
-                        commit=top.commit,
-                    )
-            if match is None:
-                traces = _left(context, folder, skill, entries)
-                pairs = (
-                    (text, source, value)
-                    for source, value in traces
-                    if isinstance(value, str) and value
-                    for text in texts
+                return Installed(
+                    place=str(folder),
+                    skill=location.skill,
+                    name=top.name,
+                    release=same.row.release if same is not None else "",
+                    state=UNCHANGED if is_kept else CHANGED if entries else GONE,
+                    source=BY_RECORD,
+                    newer=_newer(workspace, top.run, top.version),
+                    time=top.time,
+                    commit=top.commit,
                 )
-                match = next(
-                    (
-                        (text, source)
-                        for text, source, value in pairs
-                        if value in {text.tree, _project_hash(workspace, text) if source == _PROJECT_LOCK else ""}
-                    ),
-                    None,
-                )
-            else:
-                state = UNCHANGED
+            as_installed = (
+                (text, "its files, but for metadata of an installer", UNCHANGED)
+                for text in (texts if entries else ())
+                if _is_installed(entries, _entries(workspace, text))
+            )
+            by_trace = (
+                (text, source, CHANGED if entries else GONE)
+                for source, value in _left(context, folder, skill, entries)
+                for text in (texts if isinstance(value, str) and value else ())
+                if value in {text.tree, _project_hash(workspace, text) if source == _PROJECT_LOCK else ""}
+            )
+            match = (same, "its tree", UNCHANGED) if same is not None else next(chain(as_installed, by_trace), None)
             if match is None:
                 return Installed(place=str(folder), skill=skill)
-            text, source = match
+            text, source, state = match
             newer = _newer(workspace, text.run, text.version)
             return replace(text.row, place=str(folder), state=state, source=source, newer=newer)
 

@@ -19,6 +19,7 @@ from skillgit.app.workspace.revision import find_run
 from skillgit.app.workspace.skills_here import train_hint
 from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.errors import ConflictError, RemoteError, RevisionNotFoundError, SkillgitError, UsageError
+from skillgit.lazy import loaded_on_use
 from skillgit.store import refs
 from skillgit.store.evidence import plan_commit
 from skillgit.store.exchange.remotes import Remote, fetch_notes, find_remote, join_notes, releases
@@ -39,6 +40,9 @@ from skillgit.store.exchange.sending import (
 from skillgit.store.exchange.sending import SentRef as SentRef  # noqa: PLC0414 - what a push returns
 from skillgit.store.transaction import RefUpdate, update_refs
 from skillgit.store.trunk import is_plain, trunk
+
+with loaded_on_use():  # most pushes that fail do so before it
+    from skillgit.app.exchange import push_check
 
 _SHORT = 12
 _SHOWN = 3  # branches of a host that are named
@@ -190,11 +194,9 @@ class _Push:
         tips = [ref.new for ref in refs_to_send if ref.state is RefState.PUSHED]
         if not tips or not self._request.verify:
             return
-        from skillgit.app.exchange.push_check import check, scan_commits  # noqa: PLC0415 - most pushes that fail do so before it
-
-        result = scan_commits(self._context, self._workspace, tips, self._there.values())
+        result = push_check.scan_commits(self._context, self._workspace, tips, self._there.values())
         try:
-            check(result)
+            push_check.check(result)
         except SkillgitError as error:
             error.result = result
             raise

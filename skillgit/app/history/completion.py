@@ -1,6 +1,6 @@
 """What a word on a prompt may be: runs, revisions, items and models, from the index.
 
-The index file is read as it stands. Only where there is none that can be used, the repository is opened.
+The index file is read as it is. The repository is opened only where the file cannot be used.
 """
 
 from __future__ import annotations
@@ -12,8 +12,12 @@ from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.skill_choice import labels
 from skillgit.domain.address import address_of
 from skillgit.index.schema import glance
+from skillgit.lazy import loaded_on_use
 from skillgit.store.git_binary import common_dir, configured
 from skillgit.store.seals import own_folder
+
+with loaded_on_use():  # it loads pygit2, and is needed once
+    from skillgit.app.workspace import workspace as workspaces
 
 _MOST = 500
 _NEWEST_RUN = "SELECT name FROM run ORDER BY updated DESC, started DESC, name LIMIT 1"
@@ -23,7 +27,7 @@ class Word(NamedTuple):
     """A word that completes an argument."""
 
     value: str
-    help: str = ""  # what it stands for; shells that can show it do
+    help: str = ""  # what it means; shells that can show it do
 
 
 def runs(context: Context, prefix: str) -> tuple[Word, ...]:
@@ -95,9 +99,7 @@ def _select(context: Context, query: str, values: Sequence[object] = ()) -> list
     rows = glance(folder / "index.db", query, values) if folder is not None else None
     if rows is not None:
         return rows
-    from skillgit.app.workspace.workspace import open_workspace  # noqa: PLC0415 - loads pygit2, and is needed once
-
-    with open_workspace(context) as workspace:
+    with workspaces.open_workspace(context) as workspace:
         return workspace.index.select(query, values)
 
 

@@ -18,10 +18,10 @@ from skillgit.index.spending import SpentStretch
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CostRow:
-    """What one part of a run cost, or all of it; what does not tell the part apart is empty or absent."""
+    """What one part of a run cost, or all of it; what does not identify the part is empty or absent."""
 
     run: str = ""
-    role: str = ""  # the role that asked; empty for calls of which the history does not tell it
+    role: str = ""  # the role that asked; empty for calls whose role the history does not say
     stage: str = ""
     model: str = ""  # as `backend/model`
     version: int | None = None  # what everything since the version before led to; absent after the last version
@@ -47,7 +47,7 @@ class CostRow:
 class Unpriced:
     """A model whose price was not known when it was asked."""
 
-    model: str  # `backend/model`; empty if the history does not tell it
+    model: str  # `backend/model`; empty if the history does not say
     calls: int  # calls of it that count as 0 dollars
 
 
@@ -57,7 +57,7 @@ class Spending:
     by: str  # what rows are made by: `role stage`, one of the groupings, or `run`
     rows: tuple[CostRow, ...]
     total: CostRow  # all of them; its seconds are wall time
-    share_of: str  # what shares are shares of: `usd`, or `tokens` where dollars do not tell
+    share_of: str  # what shares are shares of: `usd`, or `tokens` where dollars are not known
     unpriced: tuple[Unpriced, ...] = ()
     unfinished: tuple[Unfinished, ...] | None = None  # events not recorded yet, in no row and no total; None if unknown
 
@@ -80,7 +80,7 @@ def cost(context: Context, run: str | None, *, by: Grouping | None = None, all_r
     with open_workspace(context) as workspace:
         name = run if all_runs else default_run(workspace) if run is None else find_run(workspace, run)
         names = queries.run_names(workspace.index) if all_runs else () if name is None else (name,)
-        # the sums of a long run are made by the index, unless its events have to be told apart
+        # the sums of a long run are made by the index, unless its events are listed one by one
         query = spending.spent_rows if by in {Grouping.STEP, Grouping.VERSION} else spending.spent_sums
         rows = [row for name in names for row in query(workspace.index, name)]
         making = unfinished(workspace, names)
@@ -155,5 +155,5 @@ def _placed(rows: Sequence[SpentRow], by: Grouping | None, *, all_runs: bool) ->
 
 
 def _parts(cost: Cost) -> tuple[CostPart, ...]:
-    """Return the parts of a cost; one without a name where the history tells none."""
+    """Return the parts of a cost; one without a name where the history names none."""
     return cost.parts or ((CostPart(role="", stage="", cost=cost),) if cost.calls else ())

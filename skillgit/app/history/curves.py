@@ -5,20 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
+from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import find_run
 from skillgit.app.workspace.workspace import open_workspace
 from skillgit.domain.evaluation import Metric
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.statistics import wilson_interval
 from skillgit.index import event_pages, queries
-from skillgit.index.event_pages import CurveRow
-from skillgit.index.refresh import Index
 from skillgit.index.rows import LogRow, RunRow
-
-if TYPE_CHECKING:
-    from skillgit.app.workspace.context import Context
 
 POINTS = 240
 """Even steps, and stretches of versions, of which a curve has points: about one for each few pixels of a wide chart."""
@@ -70,22 +65,21 @@ def curves(context: Context, names: Sequence[str], by: Axis = Axis.STEP, *, most
     """Return the curves of ``names``, each once; of long runs ``most`` even steps and each new best have points."""
     with open_workspace(context) as workspace:
         index, live = workspace.index, workspace.live()
+
+        def curve(run: RunRow) -> RunCurve:
+            rows = event_pages.curve_rows(index, run.name, most, with_spending=by is not Axis.STEP)
+            is_hard = run.metric == Metric.HARD.value
+            points = tuple(
+                CurvePoint(
+                    row=row.row,
+                    x={Axis.STEP: row.row.step, Axis.CALL: row.calls, Axis.DOLLAR: row.usd}[by],
+                    score=row.score,
+                    interval=wilson_interval(row.score, row.items) if is_hard and row.items else None,
+                    is_mark=is_mark(row.row),
+                )
+                for row in rows
+            )
+            return RunCurve(run=run, by=by, points=points, left_out=queries.events_of(index, run.name) - len(points))
+
         runs = dict.fromkeys(find_run(workspace, name) for name in names)
-        rows = [row for run in runs if (row := queries.run_row(index, run, live)) is not None]
-        return tuple(_curve(index, row, by, most) for row in rows)
-
-
-def _curve(index: Index, run: RunRow, by: Axis, most: int) -> RunCurve:
-    rows = event_pages.curve_rows(index, run.name, most, with_spending=by is not Axis.STEP)
-    points = tuple(_point(row, by, has_interval=run.metric == Metric.HARD.value) for row in rows)
-    return RunCurve(run=run, by=by, points=points, left_out=queries.events_of(index, run.name) - len(points))
-
-
-def _point(row: CurveRow, by: Axis, *, has_interval: bool) -> CurvePoint:
-    return CurvePoint(
-        row=row.row,
-        x={Axis.STEP: row.row.step, Axis.CALL: row.calls, Axis.DOLLAR: row.usd}[by],
-        score=row.score,
-        interval=wilson_interval(row.score, row.items) if has_interval and row.items else None,
-        is_mark=is_mark(row.row),
-    )
+        return tuple(curve(row) for run in runs if (row := queries.run_row(index, run, live)) is not None)

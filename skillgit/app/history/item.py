@@ -28,7 +28,13 @@ from skillgit.domain.trajectory import Turn
 from skillgit.errors import NotFoundError, SkillgitError
 from skillgit.index import item_queries
 from skillgit.index.item_queries import MeasuredRow
+from skillgit.lazy import loaded_on_use
 from skillgit.plugin.backend import Image
+
+with loaded_on_use():  # only pictures need the data
+    from skillgit.app.setup import run_setup
+    from skillgit.plugin import environment as plugin_environment
+    from skillgit.plugin import registry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +49,7 @@ class Attempt:
     answer: str = ""  # the answer that was scored; empty if the evidence is not here
     feedback: str = ""  # why it got its score; empty likewise
     trajectory: str = ""  # its tree and path in the evidence, as git takes it; empty if there is none here
-    absence: Absence | None = None  # why nobody knows whether it was measured on the item; absent where that is known
+    absence: Absence | None = None  # why it is unknown whether it was measured on the item; absent where that is known
     told: Literal["fixed", "broken"] | None = None  # what its commit message says it did to the item
 
 
@@ -147,7 +153,7 @@ class ItemWords:
 def item_words(context: Context, revisions: Sequence[str], items: Iterable[str]) -> dict[str, ItemWords]:
     """Return what each of the selection ``items`` asks, and what each of ``revisions`` answered.
 
-    The items' own data are no part of history, so that a reference answer is known from a scorer's words alone.
+    The items' own data are not part of history: a reference answer is known only from the words of a scorer.
     """
     with open_workspace(context) as workspace:
         rows = [event_in(workspace, revision) for revision in revisions]
@@ -176,7 +182,7 @@ def _replies(workspace: Workspace, tree: str) -> dict[str, ItemReply]:
 
 
 def attempts(workspace: Workspace, pairs: Sequence[Attempted], item: str) -> tuple[Attempt, ...]:
-    """Return the versions and candidates in ``pairs`` with what their evidence tells of ``item``."""
+    """Return the versions and candidates in ``pairs`` with what their evidence says of ``item``."""
     runs = {text.run for text, _ in pairs}
     absent = {event: why for run in runs for event, why in absences(workspace, run).items()}
     flips = {event: rose for run in runs for event, rose in item_queries.told_flips(workspace.index, run, item).items()}
@@ -245,16 +251,12 @@ def item_picture(context: Context, run: str, item: str, digest: str) -> ItemPict
 
 
 def _images(context: Context, run: str, item: str) -> Iterator[Image]:
-    from skillgit.app.setup.run_setup import recorded_config  # noqa: PLC0415 - only pictures need the data
-    from skillgit.plugin.environment import ShowsPictures  # noqa: PLC0415 - likewise
-    from skillgit.plugin.registry import find_environment  # noqa: PLC0415 - likewise
-
     with open_workspace(context) as workspace:
         name = find_run(workspace, run)
         # of a stranger's run only what such a run may set
-        config = recorded_config(context, workspace, name, ())
-    environment = find_environment(config.values.env.name, config.root).cls(config.options, config.root)
-    if isinstance(environment, ShowsPictures):
+        config = run_setup.recorded_config(context, workspace, name, ())
+    environment = registry.find_environment(config.values.env.name, config.root).cls(config.options, config.root)
+    if isinstance(environment, plugin_environment.ShowsPictures):
         for entry in environment.items(Split.SELECTION):
             if entry.id == item:
                 yield from environment.pictures(entry)

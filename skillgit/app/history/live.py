@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from functools import cache
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.workspace import open_workspace, trained_here
@@ -20,11 +20,12 @@ from skillgit.errors import NotFoundError
 from skillgit.index import queries, version_queries
 from skillgit.index.log_filter import Selection
 from skillgit.index.rows import LogRow, RunRow
+from skillgit.lazy import loaded_on_use
 from skillgit.store.lock import live_runs, published, published_runs, request_stop, stop_requested
 from skillgit.store.repo import Repo
 
-if TYPE_CHECKING:
-    from pydantic import TypeAdapter
+with loaded_on_use():  # who publishes does not read
+    from pydantic import type_adapter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +37,7 @@ class StageCount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunLimits:
-    """What the run may cost at most; None is no cap."""
+    """What the run may cost at most; None: no cap."""
 
     calls: int | None = None
     tokens: int | None = None
@@ -45,7 +46,7 @@ class RunLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallFigures:
-    """How the calls of the process go by; what the ledger answers is no call."""
+    """How the calls of the process go by; an answer from the ledger is not a call."""
 
     per_second: float = 0.0  # calls answered in a second, in the last half a minute
     latency_s: float | None = None  # the median seconds of an answer in that time; None without one
@@ -98,21 +99,19 @@ def decoded(document: bytes) -> Snapshot | None:
 
 
 @cache
-def _adapter() -> TypeAdapter[Snapshot]:
-    from pydantic import TypeAdapter  # noqa: PLC0415 - who publishes does not read
-
-    return TypeAdapter(Snapshot)
+def _adapter() -> type_adapter.TypeAdapter[Snapshot]:
+    return type_adapter.TypeAdapter(Snapshot)
 
 
 _LATEST = 3
-"""Runs that were told of last among which that of a process is looked for: processes are watched from their start."""
+"""Newest published runs, among which that of a process is looked for: processes are watched from their start."""
 
 
 class Standing(StrEnum):
     """Whether someone works on a run."""
 
     IDLE = "idle"  # no process does, and none is known to have done so
-    STARTING = "starting"  # a process holds the run and has told nothing yet
+    STARTING = "starting"  # a process holds the run and has published nothing yet
     RUNNING = "running"  # a process works on it
     STOPPING = "stopping"  # a process works on it and was asked to stop after its step
     ENDED = "ended"  # the process ended and said how
@@ -124,7 +123,7 @@ class LiveLook:
     run: str  # the run; empty if there is none to look at
     standing: Standing
     pid: int = 0  # the process that does; 0 without one
-    snapshot: Snapshot | None = None  # what it told last; None if it told nothing
+    snapshot: Snapshot | None = None  # what it published last; None if nothing
 
     @property
     def is_alive(self) -> bool:

@@ -41,7 +41,7 @@ class Log:
     rows: tuple[LogRow, ...]
     flips: Mapping[str, Mapping[str, Flip]] = field(default_factory=dict)  # by commit and item asked for
     untold: tuple[str, ...] = ()  # versions that may have fixed or broken one of them, unknown here, newest first
-    absence: Absence | None = None  # why not; absent if every one is told
+    absence: Absence | None = None  # why not; absent if nothing is unknown
     parents: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # for a graph: other events it rests on
 
 

@@ -31,7 +31,7 @@ class MatrixCell:
     scored: int
     measured: bool  # whether this very text was measured; otherwise the number is that of the text it inherits from
     differs: tuple[Difference, ...]  # what keeps the number from being compared with those of the run
-    source: Literal["run", "note"]  # `run` if an event of the run tells it, `note` if it was measured later
+    source: Literal["run", "note"]  # `run` if an event of the run has it, `note` if it was measured later
     time: datetime | None  # when it was measured; absent if that is not known
     others: int = 0  # how many further evaluations of the same version under the same model there are
 

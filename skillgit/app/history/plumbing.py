@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
+from itertools import chain, count
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 from urllib.parse import quote
@@ -16,17 +17,15 @@ from skillgit.app.workspace.revision import event_in, resolve_in
 from skillgit.app.workspace.revision_range import span_of, split_range
 from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.did_you_mean import did_you_mean
-from skillgit.domain.event import Event, Inherited
+from skillgit.domain.event import Inherited
 from skillgit.domain.skill import DOCUMENT
 from skillgit.errors import NotFoundError, RevisionNotFoundError, UsageError
-from skillgit.index import log_filter, queries
+from skillgit.index import index_check, log_filter, queries
 from skillgit.index.log_filter import Selection
 from skillgit.index.refresh import Index
 from skillgit.store import tree
-from skillgit.store.commit_message import Recorded
 from skillgit.store.git_binary import git
 from skillgit.store.history_reader import read_commit
-from skillgit.store.repo import Repo
 
 SCHEMA = "skillgit.event/1"
 _AT_ONCE = 500
@@ -40,29 +39,23 @@ def events(context: Context, words: Sequence[str] = (), *, all_runs: bool = Fals
         runs = sorted(queries.run_names(index)) if span is None else [span.run] if span.run else []
         for choice in (Selection(run=run) if span is None else span.selection(index) for run in runs):
             for commit in log_filter.commits(index, choice, at_once=_AT_ONCE):
-                yield _told(read_commit(workspace.repo, commit))
-
-
-def _told(record: Recorded) -> dict[str, object]:
-    return {
-        "schema": SCHEMA,
-        "kind": record.event.kind,
-        "commit": record.commit,
-        "parents": record.parents,
-        "tree": record.tree,
-        "branch": record.branch,
-        "time": record.time,
-        "evidence_tree": record.evidence,
-        **_fields(record.event),
-    }
-
-
-def _fields(event: Event) -> dict[str, object]:
-    values = {field.name: getattr(event, field.name) for field in fields(event)}
-    # by its own name, so that nobody takes it for the version of an evaluation
-    if isinstance(values.get("evaluation"), Inherited):
-        values["evaluation"] = {"inherited_from": values["evaluation"].version}
-    return values
+                record = read_commit(workspace.repo, commit)
+                event = record.event
+                values = {field.name: getattr(event, field.name) for field in fields(event)}
+                # by its own name, lest it be read as the version of an evaluation
+                if isinstance(values.get("evaluation"), Inherited):
+                    values["evaluation"] = {"inherited_from": values["evaluation"].version}
+                yield {
+                    "schema": SCHEMA,
+                    "kind": event.kind,
+                    "commit": record.commit,
+                    "parents": record.parents,
+                    "tree": record.tree,
+                    "branch": record.branch,
+                    "time": record.time,
+                    "evidence_tree": record.evidence,
+                    **values,
+                }
 
 
 _SHOWN = 8
@@ -80,20 +73,14 @@ def cat(context: Context, name: str) -> bytes:
             content = tree.read_file(workspace.repo, root, candidate)
             if content is not None:
                 return content
-        names = _file_names(workspace, resolution.commit, folder)
+        inside = f"{folder}/" if folder else ""
+        options = ("-r", "-z", "--name-only", "--full-tree", resolution.commit, *([inside] if inside else []))
+        listing = git(workspace.repo, "ls-tree", *options).out.decode(errors="replace")
+        names = [name.removeprefix(inside) for name in listing.split("\0") if name]
     hint = f"it has {', '.join(names[:_SHOWN])}{', …' if len(names) > _SHOWN else ''}"
     raise NotFoundError(
         f"{revision} has no file '{file}'", hint=did_you_mean(file, names, otherwise=hint, prefix=f"{revision}:")
     )
-
-
-def _file_names(workspace: Workspace, commit: str, folder: str) -> list[str]:
-    inside = f"{folder}/" if folder else ""
-    answer = git(
-        workspace.repo, "ls-tree", "-r", "-z", "--name-only", "--full-tree", commit, *([inside] if inside else [])
-    )
-    names = answer.out.decode(errors="replace").split("\0")
-    return [name.removeprefix(inside) for name in names if name]
 
 
 class NamedCommit(NamedTuple):
@@ -104,10 +91,15 @@ class NamedCommit(NamedTuple):
 def rev_parse(context: Context, words: Sequence[str], *, short: bool = False) -> tuple[NamedCommit, ...]:
     """Return the commits that ``words`` name; of a range its end first, then its excluded beginning, as git does."""
     with open_workspace(context) as workspace:
-        named_commits = tuple(named_commit for word in words for named_commit in _named(workspace, word))
-        if not short:
-            return named_commits
-        return tuple(entry._replace(commit=_shortened(workspace.repo, entry.commit)) for entry in named_commits)
+
+        def shortened(commit: NamedCommit) -> NamedCommit:
+            answer = git(workspace.repo, "rev-parse", "--short", commit.commit)
+            if answer.code != 0:
+                raise RevisionNotFoundError(f"there is no commit {commit.commit}", hint="git fsck")
+            return commit._replace(commit=answer.out.decode().strip())
+
+        commits = tuple(commit for word in words for commit in _named(workspace, word))
+        return tuple(map(shortened, commits)) if short else commits
 
 
 def _named(workspace: Workspace, word: str) -> tuple[NamedCommit, ...]:
@@ -121,18 +113,11 @@ def _named(workspace: Workspace, word: str) -> tuple[NamedCommit, ...]:
     return (NamedCommit(end.commit), *begin)
 
 
-def _shortened(repo: Repo, commit: str) -> str:
-    answer = git(repo, "rev-parse", "--short", commit)
-    if answer.code != 0:
-        raise RevisionNotFoundError(f"there is no commit {commit}", hint="git fsck")
-    return answer.out.decode().strip()
-
-
 _ALLOWED = frozenset({sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE})
 _TELLING = frozenset(
     {"data_version", "table_info", "table_xinfo", "table_list", "index_list", "index_info", "index_xinfo"}
 )
-"""Pragmas that only tell."""
+"""Pragmas that only read."""
 _HARMFUL = frozenset({"load_extension", "fts3_tokenizer", "fts5"})
 """Functions that reach beyond the index."""
 _FAILURES = (sqlite3.Error, sqlite3.Warning, UnicodeDecodeError)
@@ -144,7 +129,7 @@ _TABLES = "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') AND na
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryResult:
-    columns: tuple[str, ...]  # the names of its columns; equal ones are numbered
+    columns: tuple[str, ...]  # the names of its columns; equal ones are longer_names
     rows: Iterator[tuple[Any, ...]]
 
 
@@ -159,7 +144,7 @@ def sql(context: Context, query: str) -> Iterator[QueryResult]:
             raise _refusal(index, connection, error) from error
         names = [column[0] for column in cursor.description or ()]
         if not names:
-            raise UsageError("this is no query", hint=_hint(connection))
+            raise UsageError("invalid query", hint=_hint(connection))
         yield QueryResult(columns=_unique(names), rows=_rows(index, connection, cursor))
 
 
@@ -204,10 +189,8 @@ def _rows(index: Index, connection: sqlite3.Connection, cursor: sqlite3.Cursor) 
 
 def _refusal(index: Index, connection: sqlite3.Connection, error: Exception) -> BaseException:
     if getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGE or "decode" in str(error):
-        from skillgit.index.index_check import drop_damaged  # noqa: PLC0415 - after something went wrong
-
         # text that is none may be of the query's own making
-        damage = drop_damaged(index.today)
+        damage = index_check.drop_damaged(index.today)
         if damage is not None:
             return damage
     if getattr(error, "sqlite_errorname", "") == "SQLITE_INTERRUPT":
@@ -226,12 +209,8 @@ def _hint(connection: sqlite3.Connection, message: str = "") -> str:
 
 
 def _unique(names: list[str]) -> tuple[str, ...]:
-    unique: list[str] = []
+    labels: list[str] = []
     for name in names:
-        number = 1
-        label = name
-        while label in unique:
-            number += 1
-            label = f"{name}_{number}"
-        unique.append(label)
-    return tuple(unique)
+        longer_names = (f"{name}_{number}" for number in count(2))
+        labels.append(next(label for label in chain([name], longer_names) if label not in labels))
+    return tuple(labels)

@@ -18,6 +18,9 @@ class LogRequest(OfSkill, OfPast):
     A score in brackets was inherited, not measured. In a graph, the line of a fork leads to the version that it began
     at, that of a merge to what it took in; … marks lines that did not fit.
 
+    --jsonl prints the events as they are in git, oldest first, one JSON object a line: the commit, and every field of
+    its trailers and its text.
+
     \b
     ●  new best   ○  accepted   ×  rejected   ◆  slow update   ·  skipped   ↩  reverted   ✎  edited by hand
     """  # noqa: D301, RUF002 - click reads the mark; the sign of the screens

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
+from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import find_run
 from skillgit.app.workspace.skill_choice import choose_skill
 from skillgit.app.workspace.workspace import open_workspace
 from skillgit.errors import RevisionNotFoundError
 from skillgit.index import queries, version_queries
 from skillgit.index.rows import RunRow
-
-if TYPE_CHECKING:
-    from skillgit.app.workspace.context import Context
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -110,12 +110,12 @@ def show(context: Context, revision: str) -> Shown:
 
 
 _ATTEMPTS = 12
-"""Trajectories of a step that are told at once."""
+"""Trajectories of a step that are shown at once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventDetail:
-    shown: Shown  # the event, as `skillgit show` tells it
+    shown: Shown  # the event, as `skillgit show` prints it
     files: tuple[FileDiff, ...]  # what it changed in the skill, as data
     edits: tuple[AppliedEdit, ...] = ()  # the edits that took effect; empty where the evidence is not here
     findings: tuple[TrajectoryPattern, ...] = ()
@@ -176,7 +176,7 @@ def run_settings(context: Context, revision: str) -> RunSettings:
         start = start_record(workspace, run)
         settings = recorded_settings(workspace, start.evidence) if start is not None else ()
         if not settings:
-            again = "ask whoever trained it to push it again with a newer version, which sends the configuration along"
+            again = "ask its trainer to push it again with a newer version, which sends the configuration along"
             remedy = f"bring it: {BRING}" if may_have_evidence(workspace.repo, run) else again
             raise UsageError(f"the configuration of run {run} is not here", hint=remedy)
     return RunSettings(run=run, settings=settings)

@@ -1,4 +1,4 @@
-"""All runs, where each stands, and what an unfinished event has cost."""
+"""All runs, the state of each, and what an unfinished event has cost."""
 
 from __future__ import annotations
 

@@ -10,11 +10,12 @@ from functools import partial
 from skillgit.app.recorded.recomputed_gates import version_outcomes
 from skillgit.app.setup.basis import Lender, ResultBasis
 from skillgit.app.setup.measurement import Measurement
-from skillgit.app.setup.model_session import EvalWatcher, WorkTerms
+from skillgit.app.setup.model_session import EvalWatcher
 from skillgit.app.setup.plan import Plan
 from skillgit.app.setup.planner import Planner
 from skillgit.app.setup.run_setup import Setup, differences, measuring_setup
 from skillgit.app.workspace.context import Context
+from skillgit.app.workspace.request import OnTerms
 from skillgit.app.workspace.workspace import Workspace
 from skillgit.domain.address import version_label
 from skillgit.domain.cost import Cost
@@ -58,7 +59,7 @@ def open_measuring(
     context: Context,
     workspace: Workspace,
     run: str,
-    terms: WorkTerms,
+    terms: OnTerms,
     watcher: EvalWatcher,
     *,
     command: str = "gate",
@@ -329,7 +330,7 @@ class Gating:
 
 @contextmanager
 def open_gating(
-    context: Context, workspace: Workspace, run: str, terms: WorkTerms, watcher: EvalWatcher
+    context: Context, workspace: Workspace, run: str, terms: OnTerms, watcher: EvalWatcher
 ) -> Iterator[Gating]:
     """Lock ``run``, unless the work is only planned, and open the session with its models."""
 

@@ -11,10 +11,10 @@ from typing import Literal
 
 from skillgit.app.setup.basis import Lender, find_lender, lender_of
 from skillgit.app.setup.measurement import Arm
-from skillgit.app.setup.model_session import WorkTerms
 from skillgit.app.setup.run_setup import Setup, measuring_setup, refuse_samples
 from skillgit.app.setup.skill_tasks import TASKS_ENVIRONMENT
 from skillgit.app.workspace.context import Context
+from skillgit.app.workspace.request import OnTerms
 from skillgit.app.workspace.revision import (
     NO_SKILL,
     WORKTREE,
@@ -93,7 +93,7 @@ def resolve_measured(workspace: Workspace, text: str) -> Resolved:
     return Resolved(commit=commit, row=None, run=None, is_uncommitted=True)
 
 
-def lender_for(workspace: Workspace, names: NamedRevisions, terms: WorkTerms) -> Lender | None:
+def lender_for(workspace: Workspace, names: NamedRevisions, terms: OnTerms) -> Lender | None:
     """Return the run that says how to measure: that of the first revision of a run, else that of the skill."""
     for text, resolution in names.every:
         if resolution is not None and resolution.run:
@@ -205,7 +205,7 @@ def work_tree_remark(workspace: Workspace, resolutions: Iterable[Resolved | None
 
 
 def set_up_arms(
-    context: Context, workspace: Workspace, names: NamedRevisions, terms: WorkTerms
+    context: Context, workspace: Workspace, names: NamedRevisions, terms: OnTerms
 ) -> tuple[Setup, Arms, str]:
     """Return what to measure with, what to measure, and a remark on the work tree; empty if it has the same texts.
 

@@ -144,7 +144,7 @@ def statement(workspace: Workspace, row: LogRow, score: ScoreRecord, terms: Stat
     environment, config = (start_document(repo, plan, name) for name in (ENVIRONMENT, CONFIG))
     plugin = members(environment.get("plugin"))
 
-    def salted(rows: object) -> object:
+    def salt_digest(rows: object) -> object:
         return UNKNOWN if terms.salt is None else digest([terms.salt, rows])
 
     base: object = None
@@ -189,10 +189,10 @@ def statement(workspace: Workspace, row: LogRow, score: ScoreRecord, terms: Stat
         "items": {
             "split": summary.split.value,
             "count": summary.n,
-            "digest": UNKNOWN if items is None else salted([[*pair] for pair in items.items()]),
+            "digest": UNKNOWN if items is None else salt_digest([[*pair] for pair in items.items()]),
             "salted": terms.salt != "",
         },
-        "score": _score(score, queries.gauge(index, run), salted),
+        "score": _score(score, queries.gauge(index, run), salt_digest),
         "failed": failures,
         "test_looks": sum(
             look.split == Split.TEST.value and (look.time is None or look.time <= terms.time) for look in looks
@@ -212,7 +212,7 @@ def statement(workspace: Workspace, row: LogRow, score: ScoreRecord, terms: Stat
     return {"_type": STATEMENT, "subject": [names], "predicateType": PREDICATE, "predicate": predicate}
 
 
-def _score(score: ScoreRecord, gauge: Gauge, salted: Callable[[object], object]) -> dict[str, object]:
+def _score(score: ScoreRecord, gauge: Gauge, salt_digest: Callable[[object], object]) -> dict[str, object]:
     summary, evaluation = score.summary, score.evaluation
     details: dict[str, object] = {"interval": UNKNOWN, "outcomes": UNKNOWN}
     if evaluation is not None:
@@ -223,7 +223,7 @@ def _score(score: ScoreRecord, gauge: Gauge, salted: Callable[[object], object])
             [item, outcome.hard, outcome.soft] if isinstance(outcome, Scored) else [item, outcome.kind.value]
             for item, outcome in evaluation.outcomes.items()
         ]
-        details = {"interval": interval and [*interval], "outcomes": salted(rows)}
+        details = {"interval": interval and [*interval], "outcomes": salt_digest(rows)}
     return {
         "metric": gauge.metric.value,
         "soft_weight": gauge.soft_weight,

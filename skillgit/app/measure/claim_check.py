@@ -200,8 +200,8 @@ def _against_history(
         check.contradictions.append("it names no commit, or no split that versions are scored on")
         return
     if not workspace.repo.has_object(commit):
-        if other := _under_another_commit(workspace, content):
-            check.contradictions.append(f"commit {commit[:12]} is not here, and {other}")
+        if counterpart := _under_another_commit(workspace, content):
+            check.contradictions.append(f"commit {commit[:12]} is not here, and {counterpart}")
             return
         check.missing.append(f"commit {commit[:12]} is not here: skillgit clone or pull brings its run")
         return
@@ -211,13 +211,13 @@ def _against_history(
         reason = "belongs to no run" if row is None else f"records no score on the {name} split"
         check.contradictions.append(f"commit {commit[:12]} {reason}")
         return
-    claimed, time = _text(content, "claimed"), datetime.max.replace(tzinfo=UTC)
-    if WORD["predicate", "claimed"].fullmatch(claimed):
+    claim_time, time = _text(content, "claimed"), datetime.max.replace(tzinfo=UTC)
+    if WORD["predicate", "claimed"].fullmatch(claim_time):
         with suppress(ValueError):
-            time = datetime.fromisoformat(claimed)
+            time = datetime.fromisoformat(claim_time)
     if not row.time.replace(microsecond=0) <= time <= context.clock() + _AHEAD:
         bounds = "before the score was recorded" if time < row.time else "later than it is now"
-        check.contradictions.append(f"it was claimed {bounds}: {claimed}")
+        check.contradictions.append(f"it was claimed {bounds}: {claim_time}")
     if request.salt is not None and not _SALT.fullmatch(request.salt):
         raise UsageError("a salt has hexadecimal digits", hint="skillgit claim --salt printed it")
     items = members(members(content.get("predicate")).get("items"))

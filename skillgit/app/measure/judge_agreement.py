@@ -216,12 +216,12 @@ def judge_agreement(context: Context, request: EvalRequest, watcher: EvalWatcher
         roles = (JUDGE, *((OTHER,) if OTHER in setup.routes else ()))
         measurement = Measurement(context, workspace, setup, request, watcher, command="eval")
         with measurement.open():
-            found = [result for result in _results(measurement, request, labels, arm) if result.parts]
-            if not found:
+            candidates = [result for result in _results(measurement, request, labels, arm) if result.parts]
+            if not candidates:
                 raise UsageError("the judge has no say in any of these results", hint="grade tasks with a rubric")
-            items = list({result.item.id: result.item for result in found}.values())
+            items = list({result.item.id: result.item for result in candidates}.values())
             ids = {item.id for item in draw(items, request.items, 0)}
-            results = [result for result in found if result.item.id in ids]
+            results = [result for result in candidates if result.item.id in ids]
             # An environment that computes much is made in other processes, which know nothing of results that exist.
             session = replace(measurement.session, executor=Inline())
             gradings = [
@@ -236,11 +236,11 @@ def judge_agreement(context: Context, request: EvalRequest, watcher: EvalWatcher
             planner = measurement.planner(roles=roles)
             planner.grade(gradings)
             keys = (grading_key(session, grading) for grading in gradings)
-            known = sum(session.calls.known_rollout(key) is not None for key in keys)
+            known_count = sum(session.calls.known_rollout(key) is not None for key in keys)
             facts = {
                 "judge": ", ".join(setup.routes[role].served.phrase for role in roles),
-                "results": f"{len(results)} of {len(found)}, {source}",
-                "gradings": f"{len(gradings)}, {known} of them known",
+                "results": f"{len(results)} of {len(candidates)}, {source}",
+                "gradings": f"{len(gradings)}, {known_count} of them known",
             }
             plan = planner.plan("eval", facts, caps=request.caps)
 
@@ -254,24 +254,24 @@ def judge_agreement(context: Context, request: EvalRequest, watcher: EvalWatcher
                 finally:
                     await session.executor.close(session.task.environment)
                 by_role = {role: [[next(outcomes) for _ in range(request.repeats)] for _ in results] for role in roles}
-                graded, is_kept = _Graded(setup, results, by_role), False
-                for role, record in () if graded.is_thin else graded.records.items():
-                    if record.results >= min(_KNOWN_BY, len(found)):  # it graded enough to be known
+                verdicts, is_kept = _Graded(setup, results, by_role), False
+                for role, record in () if verdicts.is_thin else verdicts.records.items():
+                    if record.results >= min(_KNOWN_BY, len(candidates)):  # it graded enough to be known
                         keep_record(session.calls.ledger, setup, role, record, context.clock().timestamp())
                         is_kept = True
-                return graded, is_kept, measurement.cost()
+                return verdicts, is_kept, measurement.cost()
 
             result = measurement.carry_out(plan, work(), roles=roles)
         if isinstance(result, Plan):
             return result
-        graded, is_kept, cost = result
-        every, records = graded.every, graded.records
+        verdicts, is_kept, cost = result
+        every, records = verdicts.every, verdicts.records
         failures = [outcome for outcome in every if isinstance(outcome, FailedToEvaluate)]
-        doubts = [doubt_of(setup, graded.name(role), record) for role, record in records.items()]
+        doubts = [doubt_of(setup, verdicts.name(role), record) for role, record in records.items()]
         score_count = len(every) - len(failures)
-        thin = (f"{score_count} of {len(every)} gradings have a score only",) if graded.is_thin else ()
+        thin = (f"{score_count} of {len(every)} gradings have a score only",) if verdicts.is_thin else ()
         same = tuple(
-            f"{graded.name(role)} gave every result the same score: whether it can distinguish them is not known"
+            f"{verdicts.name(role)} gave every result the same score: whether it can distinguish them is not known"
             for role, record in records.items()
             if record.alpha(setup.rule.metric) is None
         )
@@ -282,15 +282,15 @@ def judge_agreement(context: Context, request: EvalRequest, watcher: EvalWatcher
             source=source,
             split=request.split,
             results=len(results),
-            available=len(found),
+            available=len(candidates),
             labels=sum(result.label is not None for result in results),
             repeats=request.repeats,
             gradings=score_count,
             failures=len(failures),
             reasons=tuple(dict.fromkeys(failure.reason for failure in failures)),
-            comparisons=tuple(graded.comparisons(request.repeats, has_labels=bool(labels))),
-            positions=tuple(filter(None, map(graded.position, roles))),
-            noise=tuple(graded.noise(role, record) for role, record in records.items()),
+            comparisons=tuple(verdicts.comparisons(request.repeats, has_labels=bool(labels))),
+            positions=tuple(filter(None, map(verdicts.position, roles))),
+            noise=tuple(verdicts.noise(role, record) for role, record in records.items()),
             is_kept=is_kept,
             cost=cost,
             warnings=(*differing, *thin, *same, *filter(None, doubts)),
@@ -523,8 +523,8 @@ class _Graded:
     def noise(self, role: str, record: JudgeRecord) -> JudgeNoise:
         rule, items = self.setup.rule, len(self.setup.task.items[Split.SELECTION])
         difference = noise_of(self.setup, record)
-        graded = zip(self.results, self.tables[role], strict=True)
-        flips = [result.item.id for result, scores in graded if len(set(scores["whole", "verdict"])) > 1]
+        pairs = zip(self.results, self.tables[role], strict=True)
+        flips = [result.item.id for result, scores in pairs if len(set(scores["whole", "verdict"])) > 1]
         interval = exact_interval(record.flips, record.results)
         return JudgeNoise(
             judge=self.name(role),

@@ -1,4 +1,4 @@
-"""``skillgit gate --library``: whether an edit takes away, without a model, what agents show of other skills."""
+"""``skillgit lint --library --base``: whether an edit takes away, without a model, what agents show of other skills."""
 
 from __future__ import annotations
 

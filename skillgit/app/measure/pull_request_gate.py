@@ -202,7 +202,7 @@ class _Judging:
             f"{self._name} by": measurement.basis.sentence,
         }
         with measurement.open(dry_run=True):
-            return measurement.plan(facts, self._remarks, recorded=count)
+            return measurement.plan(facts, self._remarks, recorded_rollouts=count)
 
     @property
     def _counts(self) -> tuple[int, int]:

@@ -105,8 +105,8 @@ def retest(context: Context, request: EvalRequest, watcher: EvalWatcher) -> Rete
 
         # the same command, if it ended early, goes on with its draws, also of the arms that it has noted by now
         texts = [[arm.key, arm.skill.digest] for arm in arms.every]
-        unfinished = workspace.repo.private_dir / _UNFINISHED / f"{short_digest([same, setup.digest, texts])}.json"
-        draws = _read_draws(unfinished, len(texts)) or [draw(arm) for arm in arms.every]
+        draws_file = workspace.repo.private_dir / _UNFINISHED / f"{short_digest([same, setup.digest, texts])}.json"
+        draws = _read_draws(draws_file, len(texts)) or [draw(arm) for arm in arms.every]
         trials = [
             ArmTrial(arm=arm, split=split, items=items, draw=number)
             for arm, number in zip(arms.every, draws, strict=True)
@@ -123,10 +123,10 @@ def retest(context: Context, request: EvalRequest, watcher: EvalWatcher) -> Rete
 
         async def work() -> tuple[Cost, tuple[str, ...]]:
             with suppress(OSError):  # what cannot be kept is drawn again
-                unfinished.parent.mkdir(exist_ok=True)
-                write_file(unfinished, json.dumps(draws).encode())
+                draws_file.parent.mkdir(exist_ok=True)
+                write_file(draws_file, json.dumps(draws).encode())
             cost = await measurement.make_trials()
-            unfinished.unlink(missing_ok=True)
+            draws_file.unlink(missing_ok=True)
             return cost, measurement.reused()
 
         def note() -> None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 KIND: Final = "evaluation"
 OUTCOMES: Final = "outcomes"
-"""The kind of a line that tells outcomes and no scores; also the field that holds them."""
+"""The kind of a line with outcomes and without scores; also the field that holds them."""
 Note = dict[str, object]
 _MOST = 1e9
 _CONDITIONS = ("split", "item_set", "target", "environment", "judge", "served", "setup", "skill")
@@ -35,9 +35,9 @@ class NotedOutcomes:
     environment: str  # digest of the environment
     outcomes: Mapping[str, Scored]  # item to its outcome
     item_set: str = ""  # digest of the items of the evaluation; empty in a line without scores
-    skill: str = ""  # the skill folder that was measured; empty where the commit holds one only, or a run tells
-    judge: str = ""  # the model that scored; empty where none was asked, and in lines that do not tell
-    setup: str = ""  # digest of what decides an outcome besides item, skill and draw; empty if not told
+    skill: str = ""  # the skill folder that was measured; empty where the commit holds only one, or a run names it
+    judge: str = ""  # the model that scored; empty where none was asked, and in lines that do not say
+    setup: str = ""  # digest of what decides an outcome besides item, skill and draw; empty if unknown
     served: str = ""  # digest of the server that answered; empty for a provider that fixes what names mean
 
     def counts_for(self, run: OwnConditions) -> bool:
@@ -47,7 +47,7 @@ class NotedOutcomes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownEvaluation:
-    """One evaluation of a version that its own event does not tell."""
+    """One evaluation of a version that its own event does not record."""
 
     source: Literal["note", "run-finished"]  # measured by `skillgit eval`, or by its run at the end
     split: str
@@ -59,7 +59,7 @@ class KnownEvaluation:
     seed: int
     target: str = ""  # the model that worked on the items; empty where the run's is meant
     environment: str = ""  # digest of the environment; empty where the run's is meant
-    judge: str = ""  # the model that scored; empty where none was asked, and where the note does not tell
+    judge: str = ""  # the model that scored; empty where none was asked, and where the note does not say
     served: str = ""  # digest of the server that answered; empty for a provider that fixes what names mean
     types: Mapping[str, Mapping[str, float]]  # task type to its numbers
     time: datetime | None  # when it was measured; absent if the note does not say
@@ -175,7 +175,7 @@ def _evaluation(note: Mapping[str, object], own: OwnConditions | None) -> KnownE
 
 
 def noted_outcomes(line: str) -> NotedOutcomes | None:
-    """Return the outcomes of items that a line tells; None if it tells none."""
+    """Return the outcomes of items in a line; None without any."""
     note = members(parsed(line)) if f'"{OUTCOMES}"' in line else {}
     if note.get("kind") not in {KIND, OUTCOMES}:
         return None

@@ -1,7 +1,7 @@
 """What the texts of a run did on its selection items: one table of items by versions and candidates.
 
 A cell is the outcome of one item under one text. What lists, stories and searches say of an item follows from its row:
-which version solves it first, where it flips, which versions nobody knows about here, and why its outcome is noisy.
+which version solves it first, where it flips, which outcomes are unknown here, and why its outcome is noisy.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class ItemOutcome:
     value: float | None  # the score under the run's metric; absent if the item failed to evaluate
     failed: str = ""  # why it failed to evaluate; empty if it has a score
     measured: bool = True  # whether this very text was; otherwise the outcome is that of the text it inherits from
-    noted: bool = False  # whether it was measured after the run's own evaluation, so that a note tells it
+    noted: bool = False  # whether it was measured after the run's own evaluation, so that a note has it
     solved: bool | None = field(init=False)  # whether the item is solved; None if this text has no score on it
 
     def __post_init__(self) -> None:
@@ -232,7 +232,7 @@ def load(workspace: Workspace, run: str, *, with_rejected: bool = False, item: s
 
 
 def _add_notes(workspace: Workspace, outcomes: RunOutcomes, only: str | None) -> None:
-    """Add what notes tell: to the place that has no outcome of this text, else to those that were measured again."""
+    """Add what notes say: to the place that has no outcome of this text, else to those that were measured again."""
     lines = item_queries.noted_commits(workspace.index, outcomes.run)
     run = OwnConditions(workspace.index, outcomes.run) if lines else None
     columns = {text.commit: index for index, text in enumerate(outcomes.texts)}

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isclose
-from typing import TYPE_CHECKING
 
 from skillgit.app.recorded.evidence_json import entries, evidence_file
 from skillgit.domain.address import version_label
@@ -15,11 +14,9 @@ from skillgit.domain.gate_decision import Flips, GateRule, Verdict, decide_items
 from skillgit.domain.outcomes import FILES, REPEATS, VersionOutcomes, averaged, read_samples
 from skillgit.domain.run_state import RunState, advance, begin
 from skillgit.errors import DataError, InvariantError
+from skillgit.store.commit_message import Recorded
 from skillgit.store.evidence import read_evidence
 from skillgit.store.repo import Repo
-
-if TYPE_CHECKING:
-    from skillgit.store.commit_message import Recorded
 
 _COMPARED = (
     *("decision", "score", "current", "best", "p", "fixed", "broken", "blocked", "lost", "regained"),
@@ -64,7 +61,7 @@ def recompute_gates(repo: Repo, records: Sequence[Recorded], min_coverage: float
             else:
                 return  # the run has no beginning
         except InvariantError:
-            return  # fsck names the contradiction; nothing can be computed behind it
+            return  # fsck names the contradiction; nothing can be value_now behind it
 
 
 def _again(state: RunState, event: Gated, rule: GateRule | None, outcomes: VersionOutcomes) -> tuple[str, list[str]]:
@@ -74,7 +71,7 @@ def _again(state: RunState, event: Gated, rule: GateRule | None, outcomes: Versi
         return "its items", []
     if before is None:
         return f"the items of {version_label(outcomes.base)}", []
-    if rule is None:  # nobody runs a plug-in for a look at history
+    if rule is None:  # reading history runs no plug-in
         return f"the policy {verdict.policy}", []
     has_failures = any(
         isinstance(outcome, FailedToEvaluate) for side in (before, candidate) for outcome in side.values()
@@ -99,25 +96,20 @@ def _again(state: RunState, event: Gated, rule: GateRule | None, outcomes: Versi
     except (ValueError, TypeError, KeyError, RecursionError, DataError):
         return "", [f"{REPEATS} in the evidence cannot be read"]
     again, pairs = decide_items(rule, after, current, best, repeats=verdict.repeats, outrun=verdict.outrun)
-    return "", [*_differences(verdict, again), *_flip_differences(event, pairs)]
+    return "", [*_differences(event, verdict, again, pairs)]
 
 
-def _differences(verdict: Verdict, again: Verdict) -> Iterator[str]:
+def _differences(event: Gated, verdict: Verdict, again: Verdict, pairs: Flips) -> Iterator[str]:
     # An older skillgit broke ties of partial scores in floats, so that its p may be another one.
     older = verdict.compared is None and verdict.metric is not Metric.HARD
     for name in _COMPARED:
-        items_said, items = getattr(verdict, name), getattr(again, name)
-        same = (
-            isclose(items_said, items, rel_tol=1e-9, abs_tol=1e-12)
-            if isinstance(items_said, float)
-            else items_said == items
+        value_then, value_now = getattr(verdict, name), getattr(again, name)
+        same = value_then == value_now or (
+            isinstance(value_then, float) and isclose(value_then, value_now, rel_tol=1e-9, abs_tol=1e-12)
         )
         if not same and not (older and name == "p"):
-            yield f"the gate says {name}={items_said}, and its items give {name}={items}"
-
-
-def _flip_differences(event: Gated, pairs: Flips) -> Iterator[str]:
+            yield f"the gate says {name}={value_then}, and its items give {name}={value_now}"
     for name in () if isinstance(event, SlowMerged) else ("fixed", "broken"):
-        items_said, items = ({*getattr(source, name)} for source in (event, pairs))
-        if items_said != items:
-            yield f"the message lists other items as {name}: {', '.join(sorted(items_said ^ items))}"
+        value_then, value_now = ({*getattr(source, name)} for source in (event, pairs))
+        if value_then != value_now:
+            yield f"the message lists other items as {name}: {', '.join(sorted(value_then ^ value_now))}"

@@ -106,7 +106,7 @@ def recorded_outcomes(workspace: Workspace, row: LogRow, split: Split) -> Evalua
 
 
 def event_outcomes(workspace: Workspace, row: LogRow, split: Split) -> Mapping[str, Outcome]:
-    """Return what events of the run tell of the very text in ``row``; nothing where they tell of another one's."""
+    """Return what events of the run say of the very text in ``row``; nothing where they speak of another text."""
     if split is Split.SELECTION and is_own(row):
         rows = item_rows(workspace, row)
         return {entry.item: _outcome(entry.hard, entry.soft, entry.failed, entry.tokens) for entry in rows}

@@ -77,7 +77,10 @@ def scores(outcomes: Iterable[Outcome], task_type: str = "") -> Scores:
         hard=mean(hard) if hard else None,
         hard_interval=wilson_interval(mean(hard), len(hard)) if hard else None,
         soft=mean(soft) if soft else None,
-        soft_interval=_soft_interval(soft) if soft else None,
+        # resamples of few items are as alike as the items; Wilson's interval is at least as wide as any of theirs
+        soft_interval=(wilson_interval(mean(soft), len(soft)) if too_few_items(len(soft)) else mean_interval(soft))
+        if soft
+        else None,
         cut=sum(outcome.cut for outcome in measured_outcomes),
         loads=load_counts(measured_outcomes),
         tokens=mean_tokens(measured_outcomes),
@@ -89,11 +92,6 @@ def by_type(items: Sequence[Item], evaluation: Evaluation) -> tuple[Scores, ...]
     for item in items:
         groups.setdefault(item.task_type, []).append(evaluation.outcomes[item.id])
     return tuple(scores(groups[name], name) for name in sorted(groups))
-
-
-def _soft_interval(values: list[float]) -> Interval:
-    # resamples of few items are as alike as the items; Wilson's interval is at least as wide as any of graded scores
-    return wilson_interval(mean(values), len(values)) if too_few_items(len(values)) else mean_interval(values)
 
 
 def compare(
@@ -129,13 +127,13 @@ def mean_interval(values: list[float]) -> Interval:
 
 
 POWER = 0.8
-"""How often a gain of the size that is told would be found."""
+"""How often a gain of the stated size would be found."""
 CHURN = 0.05
 """Share of the solved items that a good candidate is taken to break all the same, once the baseline is known."""
 
 
 def before_baseline(items: int, rule: GateRule) -> str:
-    """Say which gains so many selection items can tell from chance; nothing is known of them yet."""
+    """Say which gains so many selection items can distinguish from chance; nothing is known of them yet."""
     effect = minimum_detectable_effect(items, alpha=rule.alpha, power=POWER)
     if effect is None:
         return (

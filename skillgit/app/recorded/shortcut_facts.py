@@ -1,4 +1,4 @@
-"""What needs no question, beside scores: a score that is not above the best shortcut says nothing about a skill.
+"""What scores without the question: a score that is not above the best shortcut says nothing about a skill.
 
 Shortcuts are measured where the items are at hand, and kept in the private folder of the repository by the digest of
 the items, so that a score can be compared with them where the items are not loaded.

@@ -61,7 +61,7 @@ def refused(state: RunState) -> tuple[StepMemory, ...]:
 
 
 def remark(state: RunState, event: Event, *, after: int, rule: GateRule) -> str:
-    """Return what to tell after ``event``: a diagnosis at every ``after`` refused steps in a row, else nothing."""
+    """Return what to say after ``event``: a diagnosis at every ``after`` refused steps in a row, else nothing."""
     is_taken_up = isinstance(event, Skipped) and event.taken_up_by is not None
     if not isinstance(event, Rejected | Skipped) or is_taken_up or not after or len(refused(state)) % after:
         return ""

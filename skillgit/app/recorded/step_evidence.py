@@ -1,6 +1,6 @@
-"""What the evidence of a step tells about its edits: their text, the items that moved them, what analysts saw.
+"""What the evidence of a step says about its edits: their text, the items that moved them, what analysts saw.
 
-Evidence may come from strangers and may be damaged: whatever is not as it should be is left out, never an error.
+Evidence may come from strangers and may be damaged: what is malformed is left out and never an error.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ class StepEvidence:
 
 
 def with_questions(attempts: Sequence[TrainAttempt], steps: Iterable[StepEvidence]) -> tuple[TrainAttempt, ...]:
-    """Return ``attempts`` with what was asked, and what the scorer said of such an answer, as far as ``steps`` tell."""
+    """Return ``attempts`` with what was asked, and what the scorer said of such an answer, as far as ``steps`` say."""
     richest = {attempt.item: replace(attempt, feedback="") for attempt in attempts}
     answers = {attempt.item: attempt.answer for attempt in attempts}
     for step in steps:

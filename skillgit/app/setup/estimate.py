@@ -148,8 +148,8 @@ def _plan_stages(planner: Planner, skill: Skill, remainder: Remainder) -> None:
     planner.may_roll_out_each("rollout", skill, rollouts, rounds=waits)
     # what is tried before a candidate is measured: itself, in a round on all items of it, and its edits
     screenings = 1 + (width > 1) if settings.gate.screening else 0
-    screened = [(group, screenings * count) for group, count in to_come]
-    planner.may_roll_out_each("screening", skill, screened, rounds=2 * waits)
+    screening_groups = [(group, screenings * count) for group, count in to_come]
+    planner.may_roll_out_each("screening", skill, screening_groups, rounds=2 * waits)
     trials = optimizer.learning_rate * steps if _TRY_EDITS.intersection(strategies) else 0
     size, rounds = TRIED, waits
     if "refine" in strategies:

@@ -19,7 +19,6 @@ from skillgit.app.setup.judge_record import judge_notes
 from skillgit.app.setup.model_session import (
     EvalProgress,
     EvalWatcher,
-    WorkTerms,
     open_session,
     planner,
     stop_on_interrupt,
@@ -30,6 +29,7 @@ from skillgit.app.setup.planner import Planner
 from skillgit.app.setup.run_setup import Setup
 from skillgit.app.setup.servers import check_servers
 from skillgit.app.workspace.context import Context
+from skillgit.app.workspace.request import OnTerms
 from skillgit.app.workspace.workspace import Workspace
 from skillgit.domain.cost import Cost
 from skillgit.domain.evaluation import Evaluation, Split, item_set_digest
@@ -88,7 +88,7 @@ class Measurement:
         context: Context,
         workspace: Workspace,
         setup: Setup,
-        terms: WorkTerms,
+        terms: OnTerms,
         watcher: EvalWatcher,
         *,
         command: str,
@@ -140,14 +140,14 @@ class Measurement:
         result.preflight(optimizer=optimizer, roles=roles)
         return result
 
-    def plan(self, facts: Mapping[str, str], notes: Sequence[str] = (), *, recorded: int = 0) -> Plan:
-        """Return what the trials ask, stage by stage; ``recorded`` rollouts are known elsewhere than in the ledger."""
+    def plan(self, facts: Mapping[str, str], notes: Sequence[str] = (), *, recorded_rollouts: int = 0) -> Plan:
+        """Return what the trials ask, stage by stage; ``recorded_rollouts`` are known elsewhere than in the ledger."""
         result = self.planner() if self.trials else planner(self.workspace, self.setup, self.session)
         stages = [trial.stage or trial.split.value for trial in self.trials]
         for stage in dict.fromkeys(stages):
             trials = (trial for trial, name in zip(self.trials, stages, strict=True) if name == stage)
             result.roll_out(stage, [(trial.arm.skill, trial.items, trial.draw) for trial in trials])
-        result.recorded(recorded)
+        result.recorded(recorded_rollouts)
         pairs = {label: fact for label, fact in facts.items() if fact}
         return result.plan(self.command, pairs, caps=self.terms.caps, notes=(*notes, *self._judge_notes()))
 

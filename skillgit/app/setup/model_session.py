@@ -6,7 +6,7 @@ import asyncio
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib.util import find_spec
 from random import Random
 from typing import Protocol
@@ -26,30 +26,6 @@ from skillgit.executors.attempt import Executor, Inline
 from skillgit.executors.pool import ProcessFleet, WorkerPool
 from skillgit.executors.worker import EnvironmentRecipe
 from skillgit.index.spending import paces
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MeasuringTerms:
-    config: str | None = None  # a configuration; None takes the one that the run, or the first of several, recorded
-    overrides: tuple[str, ...] = ()  # `section.key=value`; later ones win
-    caps: Caps = field(default_factory=Caps)
-    dry_run: bool = False  # whether to plan the work and do nothing
-
-
-class WorkTerms(Protocol):
-    """On which terms something is measured, as a request with the base ``OnTerms`` or :class:`MeasuringTerms` says."""
-
-    @property
-    def config(self) -> str | None: ...
-
-    @property
-    def overrides(self) -> tuple[str, ...]: ...
-
-    @property
-    def caps(self) -> Caps: ...
-
-    @property
-    def dry_run(self) -> bool: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

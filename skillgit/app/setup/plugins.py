@@ -14,7 +14,12 @@ from typing import Any
 from skillgit.app.workspace.context import Context
 from skillgit.domain.did_you_mean import did_you_mean
 from skillgit.errors import NotFoundError, SkillgitError, UsageError
+from skillgit.lazy import loaded_on_use
 from skillgit.plugin import registry
+
+with loaded_on_use():  # the list does without the engine
+    from skillgit.app.setup.config import schema
+    from skillgit.engine import strategy as engine_strategy
 
 
 class PluginKind(StrEnum):
@@ -106,10 +111,8 @@ def _info(context: Context, kind: PluginKind, name: str) -> object:
         return registry.load_environment(name, context.directory).info
     if kind is PluginKind.BACKEND:
         return registry.load_backend(name, context.directory).info
-    from skillgit.engine.strategy import strategy_of  # noqa: PLC0415 - the list does without the engine
-
     cls = registry.find_strategy(name, context.directory).cls
-    instance = strategy_of(cls, name)
+    instance = engine_strategy.strategy_of(cls, name)
     return StrategyInfo(
         summary=instance.summary,
         description=cleandoc(cls.__doc__ or "").replace("``", ""),
@@ -118,10 +121,9 @@ def _info(context: Context, kind: PluginKind, name: str) -> object:
 
 
 def _setting(key: str) -> StrategySetting:
-    from skillgit.app.setup.config.schema import SECTIONS  # noqa: PLC0415 - as above
-
+    sections = schema.SECTIONS
     section, _, name = key.partition(".")
-    field = SECTIONS[section].model_fields.get(name) if section in SECTIONS else None
+    field = sections[section].model_fields.get(name) if section in sections else None
     if field is None:
         raise UsageError(f"there is no key {key}, which the strategy names", hint="fix the keys of the strategy")
     default = json.dumps(field.get_default(call_default_factory=True), ensure_ascii=False)

@@ -8,7 +8,6 @@ from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING
 
 from skillgit.app.recorded.run_record import recorded_items, start_record, started
 from skillgit.app.setup import comparable_conditions
@@ -20,6 +19,7 @@ from skillgit.app.setup.models import ESTIMATED, find_routes
 from skillgit.app.setup.servers import as_variables_named, check_address, identified_routes
 from skillgit.app.setup.skill_tasks import TASKS_ENVIRONMENT, load_for_skill
 from skillgit.app.workspace.context import Context
+from skillgit.app.workspace.request import OnTerms
 from skillgit.app.workspace.skill_choice import name_of
 from skillgit.app.workspace.skills_here import ADD, TASKS
 from skillgit.app.workspace.workspace import BRING, Workspace
@@ -49,9 +49,6 @@ from skillgit.store.evidence import read_evidence
 from skillgit.store.exchange.remotes import may_have_evidence
 from skillgit.store.history_reader import read_commit
 from skillgit.store.seals import is_own, local_settings
-
-if TYPE_CHECKING:
-    from skillgit.app.setup.model_session import WorkTerms
 
 
 @dataclass(frozen=True, kw_only=True)  # no slots: the strategy is loaded when it is asked for
@@ -228,7 +225,7 @@ def measuring_setup(
     context: Context,
     workspace: Workspace,
     lender: Lender | None,
-    terms: WorkTerms,
+    terms: OnTerms,
     *,
     gates: bool = False,
     skill: str = "",

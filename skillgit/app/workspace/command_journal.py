@@ -24,6 +24,12 @@ from typing import TYPE_CHECKING, Final
 
 from skillgit.errors import ConflictError, NotFoundError
 from skillgit.files import is_held, locked, open_plain, read_plain
+from skillgit.lazy import loaded_on_use
+
+with loaded_on_use():
+    from skillgit.domain.untrusted import model_text
+    from skillgit.plugin import redaction
+    from skillgit.store import repo as repositories
 
 if TYPE_CHECKING:
     from skillgit.app.workspace.context import Context
@@ -75,11 +81,8 @@ class CommandRecord:
 
     def text(self) -> str:
         """Return the last of both outputs, without colours and what looks like a credential."""
-        from skillgit.domain.untrusted.model_text import clean  # noqa: PLC0415 - the keeper does without
-        from skillgit.plugin.redaction import redact  # noqa: PLC0415 - likewise
-
         output, errors = self.outputs(_SHOWN)
-        return redact(clean((errors + output).decode(errors="replace")))
+        return redaction.redact(model_text.clean((errors + output).decode(errors="replace")))
 
     def interrupt(self) -> None:
         """Do to a command that runs what Ctrl-C does."""
@@ -98,9 +101,7 @@ class CommandRecord:
 
 def own_folder(context: Context, name: str) -> Path:
     """Return a folder of what is remembered here, which only this user may read."""
-    from skillgit.store.repo import Repo  # noqa: PLC0415 - the keeper does without
-
-    repo = Repo.discover(context.directory)
+    repo = repositories.Repo.discover(context.directory)
     try:
         folder = repo.private_dir / name
         folder.mkdir(mode=0o700, exist_ok=True)
@@ -123,8 +124,6 @@ def start_command(
     context: Context, words: Sequence[str], *, by: str = TERMINAL, back: str = "", options: Sequence[str] = ()
 ) -> CommandRecord:
     """Start ``skillgit OPTIONS WORDS`` so that it survives this process; the options are not shown."""
-    from skillgit.plugin.redaction import redact  # noqa: PLC0415 - the keeper does without
-
     folder, now = own_folder(context, _FOLDER), context.clock()
     name = str(time.time_ns())
     try:
@@ -139,7 +138,7 @@ def start_command(
     try:
         # taken here and inherited by the keeper, so that it is held at every moment
         fcntl.flock(facts, fcntl.LOCK_EX)
-        _note(facts, time=now.isoformat(), by=by, words=tuple(map(redact, words)), back=back)
+        _note(facts, time=now.isoformat(), by=by, words=tuple(map(redaction.redact, words)), back=back)
         keeper = subprocess.Popen(  # noqa: S603 - words of ours, and no shell
             (*_MODULE, __name__, str(facts), *command_line(context, words, options)),
             env=dict(context.environ),

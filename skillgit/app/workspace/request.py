@@ -19,7 +19,18 @@ from skillgit.domain.cost import Caps
 from skillgit.errors import UsageError
 
 Words = Literal[
-    "runs", "items", "models", "skills", "revisions", "configs", "environments", "backends", "strategies", "plugins", ""
+    "runs",
+    "items",
+    "models",
+    "skills",
+    "revisions",
+    "configs",
+    "environments",
+    "backends",
+    "strategies",
+    "plugins",
+    "commands",
+    "",
 ]
 """What a value names, for completion."""
 

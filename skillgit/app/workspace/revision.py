@@ -17,7 +17,13 @@ from skillgit.domain.skill import DOCUMENT, Skill
 from skillgit.errors import RevisionNotFoundError, SkillError, SkillgitError, UsageError
 from skillgit.index import queries
 from skillgit.index.rows import LogRow
+from skillgit.lazy import loaded_on_use
 from skillgit.store import refs
+
+with loaded_on_use():
+    from skillgit.app.workspace import skills_here
+    from skillgit.index import refresh
+    from skillgit.store import history_reader, work_tree
 
 if TYPE_CHECKING:
     from skillgit.app.workspace.context import Context
@@ -148,13 +154,14 @@ def find_run(workspace: Workspace, name: str | None) -> str:
 
 
 def _no_run(workspace: Workspace) -> RevisionNotFoundError:
-    from skillgit.app.workspace.skills_here import train_hint  # noqa: PLC0415 - most commands find a run
 
     trained = workspace.index.column("SELECT DISTINCT skill FROM run ORDER BY skill")
     if not workspace.skill or not trained:
-        return RevisionNotFoundError("there are no runs yet", hint=train_hint(workspace.repo, workspace.skill))
+        return RevisionNotFoundError(
+            "there are no runs yet", hint=skills_here.train_hint(workspace.repo, workspace.skill)
+        )
     sentence = f"no run trains {workspace.skill} yet; runs train {', '.join(labels(trained).values())}"
-    return RevisionNotFoundError(sentence, hint=train_hint(workspace.repo, workspace.skill))
+    return RevisionNotFoundError(sentence, hint=skills_here.train_hint(workspace.repo, workspace.skill))
 
 
 def lack_of_runs(context: Context) -> SkillgitError:
@@ -319,8 +326,6 @@ def _commit(workspace: Workspace, text: str) -> str | None:
     if workspace.past and (there := _branch(workspace, text)):
         return there
     try:
-        from skillgit.store import history_reader  # noqa: PLC0415 - decodes commits, which addresses of ours do not need
-
         return history_reader.resolve(workspace.repo, text)
     except RevisionNotFoundError:
         return _branch(workspace, text)
@@ -383,27 +388,24 @@ class NamedSkill:
 
 def skill_named(workspace: Workspace, revision: str) -> NamedSkill:
     """Return the skill of ``revision``: that of its run, or the only one of any other commit."""
-    from skillgit.store.history_reader import skill_at  # noqa: PLC0415 - decodes commits, which most words do not need
-    from skillgit.store.work_tree import skills_at  # noqa: PLC0415 - as above
-
     resolution = resolve_in(workspace, revision)
     if resolution.row is not None:
         path = workspace.index.skill_path(resolution.row.run)
     else:
-        paths = skills_at(workspace.repo, resolution.commit)
+        paths = work_tree.skills_at(workspace.repo, resolution.commit)
         if not paths:
             raise SkillError(f"there is no skill at {revision}", hint=NO_SKILL)
         path = workspace.skill if workspace.skill in paths else only_skill(paths)
         if not path:
             raise several_skills(paths, f"{revision} has")
     return NamedSkill(
-        skill=skill_at(workspace.repo, resolution.commit, path), commit=resolution.commit, row=resolution.row
+        skill=history_reader.skill_at(workspace.repo, resolution.commit, path),
+        commit=resolution.commit,
+        row=resolution.row,
     )
 
 
 def cut_off(workspace: Workspace, revision: str) -> Workspace:
     """Return ``workspace`` as it was right after the event that ``revision`` names, for ``--as-of``."""
-    from skillgit.index.refresh import PastIndex  # noqa: PLC0415 - most looks are at the present
-
-    index = PastIndex(workspace.index, event_in(workspace, revision).commit)
+    index = refresh.PastIndex(workspace.index, event_in(workspace, revision).commit)
     return Workspace(repo=index.repo, index=index, past=True, skill=workspace.skill)

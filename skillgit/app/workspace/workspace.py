@@ -17,8 +17,14 @@ from skillgit.errors import ConflictError, HistoryError, SkillgitError
 from skillgit.files import shortage
 from skillgit.index import index_check
 from skillgit.index.refresh import Index, open_index
+from skillgit.lazy import loaded_on_use
 from skillgit.store.lock import live_runs
 from skillgit.store.repo import REPAIR, Repo
+
+with loaded_on_use():
+    from skillgit.app.workspace import revision
+    from skillgit.store import trunk, work_tree
+    from skillgit.store.exchange import remotes
 
 if TYPE_CHECKING:
     from skillgit.app.workspace.context import Context
@@ -114,20 +120,15 @@ def _opened(context: Context, *, still: bool = False) -> Iterator[Workspace]:
         if context.skill:
             workspace = replace(workspace, skill=skill_in(workspace, context.skill, context.directory))
         if context.as_of:
-            from skillgit.app.workspace.revision import cut_off  # noqa: PLC0415 - most looks are at the present
-
-            workspace = cut_off(workspace, context.as_of)
+            workspace = revision.cut_off(workspace, context.as_of)
         yield workspace
 
 
 def skill_in(workspace: Workspace, word: str, directory: Path) -> str:
     """Return the folder of the skill that ``word`` means: one of the trunk or of HEAD, or one that a run trains."""
-    from skillgit.store.trunk import trunk_tip  # noqa: PLC0415 - most commands name no skill
-    from skillgit.store.work_tree import skills_at  # noqa: PLC0415 - as above
-
     repo = workspace.repo
-    tips = filter(None, (repo.head()[1], trunk_tip(repo)))
-    paths = {path for tip in tips for path in skills_at(repo, tip)}
+    tips = filter(None, (repo.head()[1], trunk.trunk_tip(repo)))
+    paths = {path for tip in tips for path in work_tree.skills_at(repo, tip)}
     paths |= set(workspace.index.column("SELECT DISTINCT skill FROM run"))
     return choose_skill(word, paths, here=_inside(repo, directory))
 
@@ -176,9 +177,7 @@ class Absence(StrEnum):
 
 def absence_of(repo: Repo, run: str) -> Absence:
     """Return why evidence of ``run`` that was not dropped is not here."""
-    from skillgit.store.exchange.remotes import may_have_evidence  # noqa: PLC0415 - screens begin without libgit2
-
-    return Absence.AWAY if may_have_evidence(repo, run) else Absence.STAYED
+    return Absence.AWAY if remotes.may_have_evidence(repo, run) else Absence.STAYED
 
 
 def lacking_evidence(context: Context, run: str, unknown: str) -> str:

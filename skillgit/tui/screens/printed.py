@@ -40,7 +40,7 @@ ITEMS: Final[Prints] = {
     "Never solved": "items {run} --never-solved",
     "With rejected": "items {run} --rejected",
     "Checks": "items {run} --checks",
-    "Models": "matrix {run}",
+    "Models": "items {run} --models",
 }
 COST: Final[Prints] = {"In all": "cost {run}", **{by.capitalize(): f"cost {{run}} --by {by}" for by in Grouping}}
 

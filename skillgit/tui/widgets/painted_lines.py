@@ -95,7 +95,7 @@ def on_one_line(text: str, screen: Screen) -> str:
     return screen.encodable(one_line(text))
 
 
-_PAINTED = re.compile(r"\x1b\[(?P<style>[0-9;]+)m(?P<text>.*?)\x1b\[m")
+_CODE = re.compile(r"\x1b\[([0-9;]*)m")
 _STYLES = {style.value: style for style in Style}
 
 
@@ -112,14 +112,12 @@ def rendered(lines: Iterable[str | bytes], screen: Screen) -> list[Painted]:
 
 
 def _parts(line: str) -> Iterator[Part]:
-    at = 0
-    for match in _PAINTED.finditer(line):
-        if match.start() > at:
-            yield Part(line[at : match.start()])
-        yield Part(match["text"], _STYLES[match["style"]])
-        at = match.end()
-    if at < len(line):
-        yield Part(line[at:])
+    style: Style | str = ""
+    for index, piece in enumerate(_CODE.split(line)):
+        if index % 2:
+            style = _STYLES.get(piece, "")
+        elif piece:
+            yield Part(piece, style)
 
 
 class _PlainBar(ScrollBarRender):

@@ -148,3 +148,13 @@ def test_a_strangers_lock_names_nothing(home, place, lock):
 def test_where_there_is_no_skill_that_is_said(home, tmp_path):
     with pytest.raises(NotFoundError, match="there is no skill in"):
         list_installed(user(home), (str(tmp_path),))
+
+
+@pytest.mark.parametrize("put", ["v0", "v2", "v3"])
+def test_a_version_that_someone_put_over_an_installed_one_is_that_version(home, tmp_path, put):
+    context = user(home)
+    install(context, InstallRequest(words=("v1",), to=str(tmp_path / put)), lambda *_: False)
+    export_skill(context, put, str(tmp_path / put / SKILL), force=True)
+    (found,) = (row for row in list_installed(context) if row.place.startswith(str(tmp_path)))
+    assert (found.name, found.state, found.source) == (f"{RUN}/{put}", "unchanged", "its tree")
+    assert found == list_installed(context, (found.place,))[0]

@@ -11,6 +11,7 @@ from program import attempt, new_repository, skillgit
 from trained_runs import ONE_CANDIDATE, small_run
 
 from skillgit.app.recorded.outcomes import check_changes
+from skillgit.view.numbers import score
 
 SCORES = st.dictionaries(
     st.sampled_from("abc"), st.dictionaries(st.sampled_from("123456"), st.sampled_from([0.0, 0.5, 1.0]), min_size=1)
@@ -99,7 +100,7 @@ def test_the_report_tells_the_checks_of_each_event_and_from_seed_to_best(reposit
     diff = json.loads(skillgit("diff", "one/v0", "one/best", "--items", "--json", cwd=repository).out)
     for row in diff["checks"]:
         cells = (
-            f'<th scope="row">{row["check"]}</th><td class="n">{row["n"]}</td><td class="n">{row["before"]:.4f}</td>'
+            f'<th scope="row">{row["check"]}</th><td class="n">{row["n"]}</td><td class="n">{score(row["before"])}</td>'
         )
-        assert f'{cells}<td class="n">{row["after"]:.4f}</td>' in page
+        assert f'{cells}<td class="n">{score(row["after"])}</td>' in page
     assert page.count("<dt>Checks</dt>") >= 1

@@ -110,7 +110,7 @@ def test_a_query_is_answered(context):
     ("query", "said"),
     [
         ("SELEC 1", 'SQL: near "SELEC": syntax error'),
-        ("", "this is no query"),
+        ("", "invalid query"),
         ("SELECT * FROM evnt", "SQL: no such table: evnt"),
         ("SELECT nought FROM event", "SQL: no such column: nought"),
         ("SELECT 1; SELECT 2", "SQL: you can only execute one statement at a time"),
@@ -147,7 +147,7 @@ def test_an_error_behind_the_first_rows_is_a_sentence_too(context):
 @pytest.mark.usefixtures("records")
 def test_events_as_json_round_trip_through_the_command(context):
     done = subprocess.run(
-        [sys.executable, "-m", "skillgit", "-C", str(context.directory), "events", "--jsonl"],
+        [sys.executable, "-m", "skillgit", "-C", str(context.directory), "log", "--jsonl"],
         capture_output=True,
         check=True,
     )

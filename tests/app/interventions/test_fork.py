@@ -86,7 +86,7 @@ def test_inherited_scores_are_followed(context):
 @pytest.mark.parametrize(
     ("revision", "name", "error", "said"),
     [
-        ("r2", None, UsageError, "r2 is no version"),
+        ("r2", None, UsageError, "r2 is not a version"),
         ("v9", None, RevisionNotFoundError, "has no v9"),
         ("v1", RUN, ConflictError, f"exists already, as run/{RUN}$"),
         ("v1", "No Name", UsageError, "No Name"),

@@ -142,7 +142,7 @@ def test_a_repository_without_main_has_nothing_to_promote_to(context):
 @pytest.mark.usefixtures("home")
 def test_only_versions_are_promoted_and_a_dry_run_moves_nothing(context, repo):
     tip = repo.tip(trunk(repo))
-    with pytest.raises(UsageError, match="r2 is no version"):
+    with pytest.raises(UsageError, match="r2 is not a version"):
         promote(context, "r2")
     assert promote(context, "v3", dry_run=True).commit == ""
     assert repo.tip(trunk(repo)) == tip

@@ -1,4 +1,4 @@
-"""``skillgit gate --library``: an edit that shadows one of fifty neighbours is refused, an honest one passes."""
+"""``skillgit lint --library --base``: an edit that shadows one of fifty neighbours is refused, an honest one passes."""
 
 from __future__ import annotations
 

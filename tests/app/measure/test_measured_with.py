@@ -62,7 +62,7 @@ def test_an_incomplete_newest_configuration_is_an_error_that_names_its_keys(pull
     done = attempt(*COMMANDS[name], cwd=pulled)
     assert "there is no option" not in done.err, done
     assert done.code != 0, done
-    assert KEY in done.err or "belongs to" in done.err or "no version of run" in done.err, done
+    assert KEY in done.err or "belongs to" in done.err or "not a version of run" in done.err, done
     assert "reader" not in done.out, "nothing was measured"
     assert notes(pulled) == before
 

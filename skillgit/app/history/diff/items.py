@@ -118,7 +118,9 @@ def items(context: Context, a: str, b: str | None = None) -> ItemDiff:
         rows = item_changes(before, after, gauge, unmeasured(workspace, older, newer))
         groups = {name: tuple(row.item for row in rows if row.change == change) for name, change in _FIELDS.items()}
         differs = differing(workspace, older, newer)
-        better, worse = (None, None) if any(other.matters for other in differs) else paired_test(rows, gauge.metric)
+        better, worse = (
+            (None, None) if any(difference.matters for difference in differs) else paired_test(rows, gauge.metric)
+        )
         measured_items = sum(len(groups[name]) for name in (*SHIFTS, "stable_pass", "stable_fail"))
         return ItemDiff(
             a=older,
@@ -241,7 +243,7 @@ def _outcomes(workspace: Workspace, row: LogRow) -> tuple[tuple[ItemRow, ...], t
 
 
 def noted_rows(workspace: Workspace, row: LogRow) -> tuple[ItemRow, ...]:
-    """Return the outcomes of items that a note tells of an event whose run's own are not here; none without one."""
+    """Return the outcomes of items that a note has of an event whose run's own are not here; none without one."""
     outcomes = recorded_outcomes(workspace, row, Split.SELECTION)
     types = {} if outcomes is None else dict(item_queries.task_types(workspace.index, row.run))
     return tuple(

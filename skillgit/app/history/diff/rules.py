@@ -31,8 +31,8 @@ _REMOVING = frozenset({"delete", "replace"})
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deed:
     deed: Literal["brought", "removed"]
-    by: OriginRow | None  # the event that did it; absent for the seed, for people and where it cannot be told
-    commit: str = ""  # the commit that did it; empty where it cannot be told
+    by: OriginRow | None  # the event that did it; absent for the seed, for people and where it is unknown
+    commit: str = ""  # the commit that did it; empty where it is unknown
     source: str = ""  # what it rests on, see :class:`skillgit.app.attribution.provenance.Credit`
     support: int | None = None  # how many trajectories it rests on; absent where that is not known
 
@@ -41,7 +41,7 @@ class Deeds:
     """Finds what was done to the rules of two sides.
 
     Where one side grew out of the other, a rule that the younger one lacks was removed by one of the versions between
-    them. Otherwise a rule is told by the event that brought it to its side.
+    them. Otherwise a rule is attributed to the event that brought it to its side.
     """
 
     def __init__(self, workspace: Workspace, history: RuleHistory, both: Sides) -> None:
@@ -172,13 +172,15 @@ class RuleChange:
     deed: Literal["brought", "removed"]  # whether `by` brought the rule, or its words, or removed it
     address: Address | None = None  # what the event that did is called; absent for the seed and for people
     by: str  # the run whose event did; empty for the seed and for people
-    version: int | None = None  # the version that did; absent for a rejected candidate and for what is no event
-    step: int | None = None  # the step that did; absent for what is no event
-    epoch: int | None = None  # its epoch; absent for what is no event
-    kind: str  # the event's name in trailers; empty for what is no event
-    origin: str  # where the event's candidate comes from; empty for what is no event
+    version: int | None = (
+        None  # the version that did; absent for a rejected candidate and if a commit that is not an event did it
+    )
+    step: int | None = None  # the step that did; absent if a commit that is not an event did it
+    epoch: int | None = None  # its epoch; absent if a commit that is not an event did it
+    kind: str  # the event's name in trailers; empty if a commit that is not an event did it
+    origin: str  # where the event's candidate comes from; empty if a commit that is not an event did it
     number: int  # which intervention of its run it was; 0 for everything else
-    commit: str  # the commit that did; empty where it cannot be told
+    commit: str  # the commit that did; empty where it is unknown
     source: str  # what the edit rests on: failure, success, mixed, meta, slow, human or seed
     support: int | None  # how many trajectories the edit rests on; absent where that is not known
     gain: float | None = None  # how much the version scores above what it was compared with; absent where not measured
@@ -186,8 +188,8 @@ class RuleChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RulesDiffed:
-    a: LogRow | None  # the older side's event; absent for a commit that is no event
-    b: LogRow | None  # the newer side's event; absent for a commit that is no event
+    a: LogRow | None  # the older side's event; absent if the commit is not an event
+    b: LogRow | None  # the newer side's event; absent if the commit is not an event
     rows: tuple[RuleChange, ...]  # what came, went, changed or moved, in the order of the newer text, then what went
     kept: int
 
@@ -219,7 +221,7 @@ def rules_diffed(
 
 
 def matches(workspace: Workspace, both: Sides) -> Iterator[tuple[str, RuleDiff]]:
-    """Yield path and rules of every file of prose, by path inside the skill folder; none where no run tells it."""
+    """Yield path and rules of every file of prose, by path inside the skill folder; none where no run has it."""
     if not all(both.skills):
         return
     before, after = (

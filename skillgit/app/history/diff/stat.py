@@ -21,8 +21,8 @@ from skillgit.store import diff as store_diff
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiffStat:
     text: str  # what `git diff --stat A B` prints
-    a: LogRow | None  # the older side's event; absent for a commit that is no event
-    b: LogRow | None  # the newer side's event; absent for a commit that is no event
+    a: LogRow | None  # the older side's event; absent if the commit is not an event
+    b: LogRow | None  # the newer side's event; absent if the commit is not an event
     rules_added: int
     rules_removed: int
     rules_changed: int

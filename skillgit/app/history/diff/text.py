@@ -25,7 +25,7 @@ _SHOWN = 8
 class Sides:
     a: Resolved
     b: Resolved
-    skills: tuple[str, str]  # the skill folder of each side, the same one twice as a rule; empty where no run tells
+    skills: tuple[str, str]  # the skill folder of each side, the same one twice as a rule; empty where no run names it
     paths: tuple[str, ...]  # what of the repository to compare; nothing for all of it
 
 
@@ -86,8 +86,8 @@ _SETTING = "diff.context"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Diffed:
-    a: LogRow | None  # the older side's event; absent for a commit that is no event
-    b: LogRow | None  # the newer side's event; absent for a commit that is no event
+    a: LogRow | None  # the older side's event; absent if the commit is not an event
+    b: LogRow | None  # the newer side's event; absent if the commit is not an event
     text: bytes  # the bytes that `git diff A B` prints for the skill folder
     files: tuple[text_diff.FileDiff, ...] = ()  # the same as data; empty where only the text was asked for
 

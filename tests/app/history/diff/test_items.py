@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from dataclasses import replace
 from typing import get_args
 
@@ -128,3 +129,36 @@ def test_an_item_that_a_side_never_came_to_is_not_measured_and_one_that_failed_i
 
 def row(item: str, hard: float) -> ItemRow:
     return ItemRow(item=item, task_type="t", hard=hard, soft=hard, failed="")
+
+
+ENTERED = """
+import sys
+from pathlib import Path
+import skillgit
+root, files = str(Path(skillgit.__file__).parent), set()
+def enter(frame, event, _):
+    code = frame.f_code
+    if event != "call" or not code.co_filename.startswith(root) or not code.co_flags & 2:
+        return
+    while frame is not None and not (frame.f_code.co_name == "<module>" and frame.f_code.co_filename.startswith(root)):
+        frame = frame.f_back
+    if frame is None:
+        files.add(code.co_filename.removeprefix(root))
+sys.setprofile(enter)
+from skillgit.cli.main import run
+code = run(["-C", sys.argv[1], "diff", "v0", "v1", "--items"])
+sys.setprofile(None)
+assert code == 0, code
+print(*sorted(files), sep="\\n", file=sys.stderr)
+"""
+
+
+@pytest.mark.usefixtures("records")
+def test_a_difference_of_items_is_answered_by_few_files(context):
+    def entered() -> list[str]:
+        words = [sys.executable, "-c", ENTERED, str(context.directory)]
+        return subprocess.run(words, capture_output=True, text=True, check=True).stderr.splitlines()
+
+    entered()  # the index is written
+    files = entered()
+    assert len(files) <= 40, files

@@ -15,8 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillgit.app.sources.harvest_redaction import SessionRedactor
-from skillgit.app.sources.sessions.agents import Claude, Codex, Copilot
-from skillgit.app.sources.sessions.session import MOST_TEXT, NoTurn, patched, whole
+from skillgit.app.sources.sessions.agents import READERS as AGENTS
+from skillgit.app.sources.sessions.agents import Claude, Codex, Copilot, home_of
+from skillgit.app.sources.sessions.session import MOST_TEXT, NoTurn, SessionAgent, patched, whole
 from skillgit.errors import UsageError
 
 RECORDED = {
@@ -35,6 +36,18 @@ def read(agent: str, lines: list[str], folder: Path):
     file = folder / "session.jsonl"
     file.write_text("\n".join(lines))
     return READERS[agent](file, unknown_file)
+
+
+@pytest.mark.parametrize("agent", SessionAgent)
+def test_every_agent_has_a_reader_and_a_place_that_its_variable_moves(agent):
+    variable, place = AGENTS[agent].home
+    assert home_of(agent, {"HOME": "/h"}) == Path("/h", place)
+    assert home_of(agent, {"HOME": "/h", variable: "/x"}) == Path("/x")
+
+
+def test_opencode_follows_the_data_folder_of_the_user():
+    environ = {"HOME": "/h", "XDG_DATA_HOME": "/d"}
+    assert home_of(SessionAgent.OPENCODE, environ) == Path("/d/opencode/opencode.db")
 
 
 @given(data=st.data())

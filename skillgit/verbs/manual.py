@@ -4,44 +4,75 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
 from inspect import cleandoc
-from typing import TYPE_CHECKING
+from typing import Annotated, Final
 
 import click
-from click.shell_completion import CompletionItem, get_completion_class
+from click.shell_completion import get_completion_class
 
 from skillgit import __version__
-from skillgit.cli.options import (
-    COMPLETION_VARIABLE,
-    EVERY_COMMAND,
-    PROGRAM,
-    flag,
-    verb,
-)
-from skillgit.cli.session import CommandSession
-from skillgit.view.catalogue import ENTRIES, SECTIONS
+from skillgit.app.workspace.request import Arg, MisuseError, Opt
+from skillgit.verbs.verb import Answer, Verb, VerbSession
+from skillgit.view.catalogue import SECTIONS
 
-if TYPE_CHECKING:
-    pass
+PROGRAM: Final = "skillgit"
+COMPLETION_VARIABLE: Final = "_SKILLGIT_COMPLETE"
+EVERY_COMMAND: Final = "skillgit.every_command"
+"""What a context notes that is to list all commands, not those of every day only."""
 
 
-@verb("completion")
-@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
-@click.pass_obj
-def completion_command(session: CommandSession, shell: str) -> None:
-    """Print a script that completes commands in your shell.
+class Shell(StrEnum):
+    BASH = "bash"
+    ZSH = "zsh"
+    FISH = "fish"
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompletionRequest:
+    """Put one of these lines into the file behind it.
 
     \b
     bash  eval "$(skillgit completion bash)"         in ~/.bashrc
     zsh   eval "$(skillgit completion zsh)"          in ~/.zshrc
     fish  skillgit completion fish | source          in ~/.config/fish/config.fish
     """  # noqa: D301 - click reads the mark
-    kind = get_completion_class(shell)
+
+    shell: Annotated[Shell, Arg("SHELL")]
+
+
+def _completion(session: VerbSession, request: CompletionRequest) -> Answer:
+    del session
+    kind = get_completion_class(request.shell)
     if kind is None:
-        raise click.UsageError(f"there is no completion for {shell}", click.get_current_context())
+        raise MisuseError(f"there is no completion for {request.shell}")
     maker = kind(click.get_current_context().find_root().command, {}, PROGRAM, COMPLETION_VARIABLE)
     # Not source(): for bash that runs bash to look at its version, and this only has to print.
-    session.output.text((maker.source_template % maker.source_vars()).strip("\n").split("\n"))
+    return Answer(lines=(maker.source_template % maker.source_vars()).strip("\n").split("\n"))
+
+
+COMPLETION = Verb("completion", CompletionRequest, _completion, forms=())
+
+
+@dataclass(frozen=True, kw_only=True)
+class HelpRequest:
+    """It is what skillgit COMMAND --help shows. Without COMMAND it lists those of every day, with --all every one."""
+
+    command: Annotated[tuple[str, ...], Arg("[COMMAND]...", words="commands")] = ()
+    every: Annotated[bool, Opt("List every command", "--all")] = False
+    manual: Annotated[bool, Opt("Print its manual page, for man -l -", "--man")] = False
+
+
+def _help(session: VerbSession, request: HelpRequest) -> Answer:
+    del session
+    ctx = click.get_current_context()
+    ctx.meta[EVERY_COMMAND] = request.every
+    here = _context_of(ctx, request.command)
+    return Answer(lines=[page(here).encode()] if request.manual else here.get_help().split("\n"))
+
+
+HELP = Verb("help", HelpRequest, _help, forms=())
 
 
 _UNBROKEN = "\b"  # what click marks a paragraph with whose lines stay as they are
@@ -143,32 +174,6 @@ def _line(text: str) -> str:
 
 def _escaped(text: str) -> str:
     return "".join(_SIGNS.get(sign, sign if sign.isascii() else f"\\[u{ord(sign):04X}]") for sign in text)
-
-
-def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    words = ctx.params.get(param.name or "")
-    if words:
-        return []
-    return [CompletionItem(name, help=entry.summary) for name, entry in ENTRIES.items() if name.startswith(incomplete)]
-
-
-@verb("help")
-@click.argument("words", nargs=-1, metavar="[COMMAND]...", shell_complete=_complete)
-@flag("--all every", "List every command")
-@flag("--man manual", "Print its manual page, for man -l -")
-@click.pass_context
-def help_command(ctx: click.Context, words: tuple[str, ...], *, every: bool, manual: bool) -> None:
-    """Show the help of a command.
-
-    It is what skillgit COMMAND --help shows. Without COMMAND it lists those of every day, with --all every one.
-    """
-    ctx.meta[EVERY_COMMAND] = every
-    here = _context_of(ctx, words)
-    session: CommandSession = ctx.obj
-    if manual:
-        session.output.raw(page(here).encode())
-    else:
-        session.output.text(here.get_help().split("\n"))
 
 
 def _context_of(ctx: click.Context, words: tuple[str, ...]) -> click.Context:
