@@ -22,6 +22,7 @@ from read_page import parsed
 from serving import OTHER
 from trained_runs import RUN, user
 
+import skillgit
 from skillgit.app.workspace.invitations import OWNER, Role, invite
 from skillgit.verbs.command_line import read_words
 from skillgit.web import application
@@ -85,6 +86,7 @@ FLAGS = ("required", "checked", "disabled", "formaction", "maxlength", "min", "m
 COMMIT = re.compile(r"\b[0-9a-f]{40}\b|\b[0-9a-f]{7}\b")
 CHANCE = re.compile(r"(?<=^text: )\d+\.\d+( s)?$")
 """What no two trainings share: calls a second, and how long an answer takes."""
+SOURCE = f"{Path(skillgit.__file__).parents[1]}/"
 SHAPES = frozenset({"path", "use", "rect", "circle", "polyline", "line"})
 
 
@@ -164,7 +166,7 @@ def facts(content: str, *, whole: bool) -> list[str]:
             shapes = Counter(shape.tag.rpartition("}")[2] for shape in element.iter())
             drawn = ", ".join(f"{shapes[name]} {name}" for name in sorted(SHAPES) if shapes[name])
             lines.append(f"drawing: {element.get('class')} {drawn}")
-    counted = Counter(CHANCE.sub("", COMMIT.sub("COMMIT", line)) for line in lines)
+    counted = Counter(CHANCE.sub("", COMMIT.sub("COMMIT", line)).replace(SOURCE, "") for line in lines)
     return sorted(f"{line} x{number}" if number > 1 else line for line, number in counted.items())
 
 
