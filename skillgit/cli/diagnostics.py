@@ -13,13 +13,10 @@ from skillgit.lazy import loaded_on_use
 from skillgit.view.surface import Screen, Style
 
 with loaded_on_use():
-    from skillgit.app.workspace import revision, workspace
     from skillgit.plugin import redaction
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-    from skillgit.cli.session import CommandSession
 
 
 _GLOBAL = frozenset({"--color", "--colour", "--no-pager", "--debug", "-C"})
@@ -129,18 +126,3 @@ def _wording(error: click.ClickException) -> str:
 def _message(error: click.ClickException) -> str:
     message = " ".join(error.format_message().split()).rstrip(".")
     return message if message.partition(" ")[0].isupper() else message[:1].lower() + message[1:]
-
-
-def no_runs(session: CommandSession) -> None:
-    """Say that there are no runs, or none of the skill that is named, and which command makes one."""
-    lack = revision.lack_of_runs(session.context)
-    session.diagnostics.note(lack.message, hint=lack.hint)
-
-
-def tell_unreadable(session: CommandSession) -> None:
-    """Say which runs are left out because their history cannot be read."""
-    errors = workspace.unreadable(session.context)
-    for run, error in errors.items():
-        session.diagnostics.note(f"run {run} is left out, since it cannot be read: {error.message}")
-    if errors:
-        session.diagnostics.hint("skillgit fsck")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import io
 import os
 import shlex
 import shutil
@@ -15,10 +14,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, cast
 
-from skillgit.app.skill_format.atomic_write import refuse_way_out
 from skillgit.domain.untrusted.model_text import visible
 from skillgit.errors import SkillgitError
-from skillgit.verbs.files import write_file
 from skillgit.view.json_values import document_text, plain_value, record_text
 from skillgit.view.surface import Screen
 
@@ -184,12 +181,3 @@ def _cell(value: object) -> str:
         return ",".join(map(str, plain))
     # A cell must not end its row or its column.
     return visible(str(plain).replace("\t", " ").replace("\n", " "))
-
-
-@contextmanager
-def output_to(path: Path) -> Iterator[Output]:
-    """Give a writer whose text, in UTF-8 and without colour, becomes the file ``path`` at the end."""
-    refuse_way_out(path.absolute(), follow=True)
-    content = io.BytesIO()
-    yield Output(content, screen=Screen(), encoding="utf-8", pager=lambda: None)
-    write_file(path, content.getvalue())

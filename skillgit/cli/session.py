@@ -25,7 +25,6 @@ from skillgit.verbs.command_line import FORM_OPTIONS
 from skillgit.verbs.verb import Answer, Form, TerminalSession
 from skillgit.view.json_values import picked
 from skillgit.view.surface import Screen, can_show_glyphs
-from skillgit.view.table import Table
 
 with loaded_on_use():
     from skillgit.cli import watchers
@@ -46,20 +45,6 @@ def wanted(choice: str, environ: Mapping[str, str], *, terminal: bool) -> bool:
     if any(environ.get(name, "0") not in {"", "0"} for name in ("FORCE_COLOR", "CLICOLOR_FORCE")):
         return True
     return terminal and environ.get("TERM", "dumb") not in {"", "dumb"}
-
-
-def require_terminal(session: CommandSession, command: str, *, instead: str) -> None:
-    if not (session.screen.terminal and session.diagnostics.screen.terminal):
-        raise UsageError(f"{command} needs a terminal", hint=instead)
-
-
-def listener(session: CommandSession) -> Listener:
-    """Return the person at this terminal; one that wants quiet hears nothing."""
-    if session.quiet:
-        return Listener(answers=sys.stdin.isatty())
-    return Listener(
-        answers=sys.stdin.isatty(), watches=session.diagnostics.screen.terminal, tell=session.diagnostics.passing
-    )
 
 
 _SEAL = f"{int.from_bytes(os.urandom(6))};"  # what marks the colours of this process; see ``Screen``
@@ -86,8 +71,12 @@ class CommandSession(TerminalSession):
             lines = answer.for_people(self.screen, self.now)
             with self.output.paged() if answer.pager else nullcontext():
                 self.write(lines)
-        elif answer.table is not None:
-            self.listing(answer.table, answer.rows, head=answer.result)
+        elif (table := answer.table) is not None:
+            if self.form is Form.JSON:
+                head = answer.result if isinstance(answer.result, Mapping) else picked(answer.result, table.head)
+                self.output.document(table.schema, {**head, table.rows: [*map(table.record, answer.rows)]})
+            else:
+                self.output.table(map(table.plain_row, answer.rows))
         elif self.form is Form.JSON:
             self.output.document(answer.schema, answer.result)
         elif self.form is Form.JSONL:
@@ -111,7 +100,9 @@ class CommandSession(TerminalSession):
 
     @property
     def listener(self) -> Listener:
-        return listener(self)
+        if self.quiet:
+            return Listener(answers=self.answers)
+        return Listener(answers=self.answers, watches=self.notes_screen.terminal, tell=self.diagnostics.passing)
 
     @property
     def screen_for_diff(self) -> Screen:
@@ -178,42 +169,6 @@ class CommandSession(TerminalSession):
             "fetching": watchers.LiveFetchWatcher,
         }
         return watchers.watching(self, live[work])
-
-    def refuse_rows(self, *, listing: bool) -> None:
-        if self.form not in {Form.TEXT, Form.JSON} and not listing:
-            raise click.UsageError(f"--{self.form.value} goes with --list", click.get_current_context())
-
-    def page(self, lines: Iterable[str]) -> None:
-        with self.output.paged():
-            self.output.text(lines)
-
-    def show(self, schema: str, result: object, lines: Iterable[str], *, pager: bool = False) -> None:
-        """Write a result as one JSON document or as ``lines``, as the user chose."""
-        if self.form is Form.JSON:
-            self.output.document(schema, result)
-        else:
-            (self.page if pager else self.output.text)(lines)
-
-    def listing(
-        self,
-        kind: Table[Any],
-        rows: Iterable[object],
-        lines: Iterable[str] | None = None,
-        *,
-        head: object = None,
-        pager: bool = False,
-    ) -> None:
-        """Write a list, for people as ``lines`` if there are any; ``head``, a mapping or the result, comes before."""
-        if self.form is Form.TEXT:
-            lines = kind.lines(tuple(rows), self.screen, now=self.now) if lines is None else lines
-            (self.page if pager else self.output.text)(lines)
-        elif self.form is Form.JSON:
-            before = head if isinstance(head, Mapping) else picked(head, kind.head)
-            self.output.document(kind.schema, {**before, kind.rows: [*map(kind.record, rows)]})
-        elif self.form is Form.JSONL:
-            self.output.records(map(kind.record, rows))
-        else:
-            self.output.table(map(kind.plain_row, rows))
 
 
 def open_context(directory: Path | None = None) -> Context:

@@ -11,10 +11,11 @@ from datetime import datetime
 from typing import TYPE_CHECKING, TypeVar
 
 from skillgit.cli.diagnostics import Diagnostics
-from skillgit.cli.session import CommandSession, require_terminal
+from skillgit.cli.session import CommandSession
 from skillgit.domain.cost import Cost
 from skillgit.domain.event import Event
 from skillgit.domain.run_progress import RunProgress
+from skillgit.errors import UsageError
 from skillgit.lazy import loaded_on_use
 from skillgit.view import progress as sight
 from skillgit.view.event_marks import Entry
@@ -164,8 +165,8 @@ def watching(
 
 def watched(session: CommandSession, words: Sequence[str], *, instead: str) -> int:
     """Train in a process of its own, watch it, and return what it exited with; 0 if it goes on."""
-    require_terminal(session, "train --tui", instead=instead)
-
+    if not (session.screen.terminal and session.notes_screen.terminal):
+        raise UsageError("train --tui needs a terminal", hint=instead)
     options = (f"--color={'always' if session.screen.colour else 'never'}",)
     trainer = command_journal.start_command(session.context, tuple(words), options=options)
     run = live_screen.watch(session.context, trainer, unicode=session.screen.unicode)

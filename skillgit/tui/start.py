@@ -90,6 +90,6 @@ def browse_history(context: Context, run: str, ends: tuple[str, str] | None, *, 
     gc.disable()
     with reading_ahead(context, run) as reading:
         screens = app.SkillgitApp
-        # an error that concerns all screens is told before there are any
+        # an error that concerns all screens is shown before there are any
         start = reading()
     screens(context, run, start=start, unicode=unicode).run(mouse=mouse)

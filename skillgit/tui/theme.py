@@ -1,8 +1,8 @@
 """Colours by meaning, light and dark; a glyph or a word always says the same, so that nothing hangs on a colour.
 
 Good is blue and bad is orange: people who cannot tell red from green can tell these (Okabe and Ito, 2008). Added and
-removed lines keep green and red, as every diff has them, with their signs beside them. Every text has a contrast of 4.5
-or more to all grounds that it can stand on (WCAG 2.1, level AA).
+removed lines keep green and red as every diff has them, next to their signs. Every text has a contrast of 4.5
+or more to all of its backgrounds (WCAG 2.1, level AA).
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def _inert(text: str) -> str:
 QUIET: Final = 1.0
 """Seconds without a key after which there is time."""
 _USUAL, _MOST = 10, 200
-"""Collections of younger objects after which all are looked through: where nobody waits, and whatever happens."""
+"""Collections of younger objects after which all are looked through: when the user does not wait, and at the latest."""
 
 
 class Collector:

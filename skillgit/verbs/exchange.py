@@ -50,7 +50,7 @@ def _pushed(session: TerminalSession, request: PushRequest) -> Pushed:
         if repository is None:
             raise
         question = f"GitHub has no repository {repository.name}. Create it, private, with gh?"
-        # where nobody can answer, the answer is no
+        # where no one can answer, the answer is no
         if not repository.by_gh or not (request.yes or (session.answers and session.confirm(question))):
             raise RemoteError(error.message, hint=repository.hint) from error
         remote.create(session.context, repository)

@@ -45,7 +45,7 @@ def _log(session: VerbSession, request: LogRequest) -> Answer:
     if session.form is not Form.TEXT and (request.patch or request.stat):
         raise MisuseError("-p and --stat are for people; use diff --json")
     if session.form is not Form.TEXT and request.graph:
-        raise MisuseError("--graph is for people; --json tells the base of each event")
+        raise MisuseError("--graph is for people; --json has the base of each event")
     result = log.log(session.context, request)
     notes = [] if request.words else [*unreadable_runs(session.context)]
     if result.untold and result.absence is not None:

@@ -82,7 +82,7 @@ def plan_text(context: Context, words: Sequence[str]) -> str:
 
 
 async def run(context: Context, ran: Ran, on_line: Callable[[], None]) -> None:
-    """Run a command to its end; whoever stops waiting stops it if it only reads."""
+    """Run a command to its end; a caller that stops waiting stops it if it only reads."""
     ran.began = context.clock()
     if ran.changes:
         try:

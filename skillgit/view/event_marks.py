@@ -32,7 +32,7 @@ class Look(NamedTuple):
     style: Style
     prefix: str
     words: str = ""  # what happened; empty where the gate says it
-    beside: bool = False  # whether they are beside the line of their run
+    beside: bool = False  # whether they are off the line of their run
     rank: int = 3  # which sign is seen where several meet in a plot: the one of the highest rank
 
     def drawn(self, glyphs: Glyphs) -> str:

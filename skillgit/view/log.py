@@ -32,7 +32,7 @@ class _Lane:
     """A lane that leads to a row."""
 
     toward: int
-    has_line: bool  # not above the newest version of a run, where candidates are beside nothing
+    has_line: bool  # not above the newest version of a run, where candidates have no line next to them
     own: bool  # whether it is that of the event's run; otherwise it leads there from another one
 
 
@@ -40,7 +40,7 @@ def places(rows: Sequence[LogRow], parents: Mapping[str, Sequence[str]]) -> Iter
     """Yield where ``rows``, newest first, belong, each below what rests on it; ``parents``: commit to other parents.
 
     A run has a lane, the first one that was free, as in git. An event ends the lanes that lead to it and opens those
-    to what it rests on; what is beside the line of its run, as a candidate is, ends no lane of another run.
+    to what it rests on; what is off the line of its run, as a candidate is, ends no lane of another run.
     """
     is_beside = [LOOKS[row.kind].beside for row in rows]
     at = {row.commit: index for index, row in enumerate(rows)}
@@ -169,7 +169,7 @@ class _Pen:
         columns = self._passing.copy()
         columns += " " * (own + pitch - len(columns))
         if not (at > own and position.lane < len(position.above) and position.above[position.lane]):
-            columns[own] = " "  # the line of the run passes only an event that is beside it
+            columns[own] = " "  # the line of the run passes only an event next to it
         if is_tied:
             columns[own] = glyphs.branch
         for edge in position.ties:
@@ -262,7 +262,7 @@ def log_lines(
 
 
 def with_changes(lines: Iterable[LogLine], changes: Iterable[bytes], screen: Screen) -> Iterator[str | bytes]:
-    """Yield each event over what it changed; where nobody looks and no graph is drawn, as git's own bytes."""
+    """Yield each event over what it changed; without a terminal and without a graph, as git's own bytes."""
     gap: str | None = None
     for line, change in zip(lines, changes, strict=True):
         if gap is not None:

@@ -86,7 +86,7 @@ class Screen:
     colour: bool = False
     unicode: bool = True
     width: int = 0  # columns; 0 where lines may be of any length
-    # digits that mark the colours of this process as its own, until they are written: nobody who wrote a text can have
+    # digits that mark the colours of this process as its own, until they are written: no author of a text can have
     # known them. Without a seal any colour passes.
     seal: str = ""
 
@@ -108,7 +108,7 @@ class Screen:
         """Return ``text`` as it can be written: only tabs, line ends and colours of our own act, all else is shown.
 
         Skills, titles and answers are model text: none of it may move the cursor, set a title, reach the clipboard, or
-        change the order in which what is beside it is read.
+        change the order in which its surroundings are read.
         """
         if self.colour and "\x1b[" in text:
             parts = re.split(rf"\x1b\[{self.seal}([0-9;]*)m", text)

@@ -192,7 +192,7 @@ class Stories:
                 replace(standing[hit.rule.text], likeness=hit.likeness) if hit.rule.text in standing else hit
                 for hit in self._in_history(text)
             )
-            # a rule that had all the words goes before one that stands and has some of them
+            # a rule that had all the words comes before a present one that has some of them
             hits = once if not hits else [*(hit for hit in once if hit.likeness >= _ALL_WORDS), *hits]
         if hits:
             return self._story(text, hits)

@@ -97,7 +97,7 @@ class UninstallRequest(Placed):
 @dataclass(frozen=True, kw_only=True)
 class ExportRequest(OfSkill):
     """By default the skill: DIR becomes its folder, which agents want to bear the skill's name. FILE.zip and FILE.skill
-    are archives with one folder of that name; equal skills give equal bytes. Whatever happens, the place holds the old
+    are archives with one folder of that name; equal skills give equal bytes. At any moment the place holds the old
     content or the new one.
 
     As plugin, DIR becomes a catalogue with a plug-in for Claude Code and Codex: the skills of all REV, and commands

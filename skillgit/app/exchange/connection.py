@@ -19,7 +19,7 @@ class Listener:
 
     answers: bool = False  # whether someone is there to type a password
     watches: bool = False  # whether someone watches, so that git shall report progress
-    # is given each line that git or the host tells, with the sign that ends it; a carriage return for one that the next
+    # is given each line of git or the host, with the sign that ends it; a carriage return for one that the next
     # one replaces
     tell: Callable[[str, str], None] = field(default=unheard)
 

@@ -61,7 +61,7 @@ class Pulled:
 
 
 def pull(context: Context, request: PullRequest, listener: Listener | None = None) -> Pulled:
-    """Fetch, make runs that are unknown here, and fast-forward the others. What prevents that is told, not raised."""
+    """Fetch, make runs that are unknown here, and fast-forward the others. What prevents it is reported."""
     with open_workspace(context) as workspace:
         remote = find_remote(workspace.repo, request.remote)
         with_rejected = RejectedMode(request.rejected_mode) is not RejectedMode.NONE

@@ -55,7 +55,7 @@ class FindingKind(StrEnum):
     LICENCE_FILE = "licence-file"
     """A skill's license names a file that is not there."""
     LICENCE_BUNDLED = "licence-bundled"
-    """A file seems to be someone else's, and no licence file is beside or above it."""
+    """A file seems to be someone else's, and no licence file is next to it or above it."""
 
 
 _WARNINGS = frozenset({FindingKind.SECRET_LIKE, FindingKind.LARGE_FILE, FindingKind.LICENCE_BUNDLED})
@@ -133,7 +133,7 @@ HUGE, LARGE = 100 * MEBIBYTE, 50 * MEBIBYTE
 _SEARCHED = 5 * MEBIBYTE
 """Bytes of a text from which on it is searched for shapes of credentials only."""
 _BINARY = 8000
-"""Bytes at the beginning of a file in which git looks for NUL to tell that it is no text."""
+"""Bytes at the beginning of a file in which git looks for NUL to see that it is not text."""
 _AROUND = 6
 """Lines before and behind a new one that are read with it: a value may be behind a name in the line above."""
 _EXCERPT = 160
@@ -377,7 +377,7 @@ _FINGERPRINT = re.compile(rf"[0-9a-f]{{{FINGERPRINT_LENGTH}}}")
 class Allowed:
     fingerprints: frozenset[str]
     secrets: frozenset[tuple[str, str]]
-    """Path and digest of secrets that a baseline of detect-secrets holds and nobody has marked as real."""
+    """Path and digest of secrets that a baseline of detect-secrets holds and that are not marked as real."""
 
     def holds(self, path: str, values: Iterable[str]) -> bool:
         """Say whether the baseline holds all of these values of the file at ``path``, or the heads of private keys."""

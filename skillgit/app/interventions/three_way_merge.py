@@ -126,7 +126,7 @@ def _owned(skill: Skill) -> dict[Owner, list[str]]:
 def merge(base: Skill | None, ours: Skill, theirs: Skill, *, beside: bool = False) -> Merge:
     """Merge ``theirs`` into ``ours``; ``base`` is what both come from, absent if there is no such text.
 
-    The frontmatter belongs to people and is always ours. With ``beside`` it is no conflict that one side only added
+    The frontmatter belongs to people and is always ours. With ``beside`` it is not a conflict that one side only added
     lines right before or after those that the other changed.
     """
     contents = [

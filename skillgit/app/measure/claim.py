@@ -48,7 +48,7 @@ PREDICATE = "urn:skillgit:score:1"
 NOTE = "claim"
 """The kind of a line in the note of a commit that holds a claim."""
 UNKNOWN: Final = object()
-"""Stands in a statement for what is not here, or for what only the signer can know."""
+"""Placeholder in a statement for what is not here, or for what only the signer can know."""
 SAMPLING = (
     *("calls.max_output_tokens", "calls.temperature", "model.reasoning_effort", "model.target_reasoning_effort"),
     *("model.target_seed", "model.target_stop", "model.target_top_p"),

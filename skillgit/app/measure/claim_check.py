@@ -1,7 +1,7 @@
 """``skillgit verify``: who signed a claim, whether history says the same, and whether it can be had again.
 
 The statement is made again from the history that is here, and compared with the signed one value by value. So a value
-that was changed contradicts history, whoever signed it then.
+that was changed contradicts history, under any signature.
 """
 
 from __future__ import annotations

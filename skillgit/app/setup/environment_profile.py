@@ -150,7 +150,7 @@ def _scorers(cls: type[Environment], root: Path) -> tuple[ScorerChoice, ...]:
     for name, summary in values.items():
         try:
             judge = asks_judge(_environment(cls, root, **({SCORER: name} if name else {})))
-        except SkillgitError:  # it looks at items, which cannot be loaded; that is told where they are asked for
+        except SkillgitError:  # it looks at items, which cannot be loaded; that is reported where they are asked for
             judge = False
         scorers.append(ScorerChoice(name=name, summary=summary, default=name == default, judge=judge))
     return tuple(scorers)

@@ -1,4 +1,4 @@
-"""One measurement: texts on items in draws, planned with its price, made under caps, and noted whatever ends it.
+"""One measurement: texts on items in draws, planned with its price, made under caps, and noted however it ends.
 
 ``eval``, ``eval --fresh``, ``verify``, ``gate``, ``ablate``, ``items --measure`` and every gate that a person asks for
 are measurements. What differs is which texts they measure, what they leave in notes, and what they make of the scores.
@@ -161,7 +161,7 @@ class Measurement:
         roles: Sequence[str] = (),
         note: Callable[[], object] = lambda: None,
     ) -> _T | Plan:
-        """Do ``work``, of which ``note`` is taken whatever ends it; for a dry run return the ``plan``.
+        """Do ``work``, of which ``note`` is taken however it ends; for a dry run return the ``plan``.
 
         Calls that are paid for are never lost. Attempts at the same work share their ``scope`` of the ledger; without
         one it has a scope of its own. ``roles`` are those that are asked, if given; ``optimizer`` adds the optimizer to

@@ -242,7 +242,7 @@ def answering(route: Route) -> Route:
 
 
 async def look(route: Route) -> Probe | None:
-    """Return what a backend finds without a call; None if it cannot look. Whoever answers for it is looked at too."""
+    """Return what a backend finds without a call; None if it cannot look. The backend behind it is looked at too."""
     if route.behind is not None:
         await look(route.behind)
     if not isinstance(route.backend, Probes):

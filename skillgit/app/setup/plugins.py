@@ -86,7 +86,7 @@ def listed(context: Context, kind: PluginKind) -> tuple[InstalledPlugin, ...]:
 def kinds_of(context: Context, name: str) -> tuple[PluginKind, ...]:
     """Return of which kinds there is a plug-in called ``name``, or at ``path/to/file.py:Class``."""
     if ".py:" in name:
-        cls = registry.load_backend(name, context.directory)  # it loads whatever class is there
+        cls = registry.load_backend(name, context.directory)  # it loads any class that is there
         marks = {PluginKind.BACKEND: "complete", PluginKind.STRATEGY: "propose"}
         kind = next((kind for kind, mark in marks.items() if hasattr(cls, mark)), PluginKind.ENVIRONMENT)
         return (kind,)

@@ -51,7 +51,7 @@ def _call() -> Callable[[bytes, bytes], int] | None:
 def typed_path(directory: Path, text: str) -> Path:
     """Return ``text`` in ``directory`` without ``..`` or following links; ``~`` works as in ``--to=~/skills`` too."""
     path = Path(text)
-    with suppress(RuntimeError):  # nobody is called so: it is a name like any other
+    with suppress(RuntimeError):  # no user has that name: it is a name like any other
         path = path.expanduser()
     return Path(normpath(directory / path))
 
@@ -59,7 +59,7 @@ def typed_path(directory: Path, text: str) -> Path:
 def refuse_way_out(path: Path, *, follow: bool = False) -> Path:
     """Return ``path``, which is to be written, unless a link in a work tree leads from it to somewhere else.
 
-    A commit can hold links, so that whoever checks a stranger's commit out has them: ``.claude`` could lead to the
+    A commit can hold links, so that checking out a stranger's commit brings them: ``.claude`` could lead to the
     user's home, ``report.html`` to one of the user's files. A place outside of every work tree is as the user made it.
     ``follow`` means that a link at ``path`` itself is written through; else it is replaced.
     """
@@ -153,7 +153,7 @@ def write_file(file: Path, content: bytes) -> None:
 
 
 def sweep(path: Path) -> None:
-    """Remove what killed processes left beside ``path``, and bring back what they took away without a swap."""
+    """Remove what killed processes left next to ``path``, and bring back what they took away without a swap."""
     for entry in sorted(path.parent.iterdir()) if path.parent.is_dir() else ():
         if not (entry.name.startswith(f".{path.name}{_MARK}") and entry.name.endswith(_ENDING)):
             continue
@@ -167,7 +167,7 @@ def sweep(path: Path) -> None:
 
 
 def _swap(beside: Path, path: Path, aside: Path) -> Path | None:
-    """Give ``path`` what ``beside`` holds; return where that what stood there stands now."""
+    """Give ``path`` what ``beside`` holds; return where its old content is now."""
     if not os.path.lexists(path):
         with _movable(beside) as mode:
             beside.rename(path)
@@ -207,7 +207,7 @@ def _restore(folder: Path, mode: int | None) -> None:
 
 @contextmanager
 def _holder(path: Path) -> Iterator[Path]:
-    """Give a folder beside ``path``, locked while in use, and remove those that killed processes left."""
+    """Give a folder next to ``path``, locked while in use, and remove those that killed processes left."""
     sweep(path)
     holder = Path(tempfile.mkdtemp(prefix=f".{path.name}{_MARK}", suffix=_ENDING, dir=path.parent))
     with locked(os.open(holder, os.O_RDONLY | os.O_CLOEXEC)):

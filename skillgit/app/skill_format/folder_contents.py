@@ -18,7 +18,7 @@ from skillgit.domain.untrusted.file_names import DEPTH
 from skillgit.errors import ConflictError
 
 PASSED_OVER = frozenset({"__pycache__", ".DS_Store"})
-"""What programs leave in a folder without anybody's doing; it is no part of what a person wrote."""
+"""What programs leave in a folder without anybody's doing; it is not part of what a person wrote."""
 _OWNER_RUNS = 0o100
 
 
@@ -164,13 +164,13 @@ _NO_END = "\\ No newline at end of file"
 class FileChange:
     """A file that differs."""
 
-    path: str  # its path in the folder; empty for the place itself, where that is no folder
+    path: str  # its path in the folder; empty for the place itself, where that is not a folder
     status: str  # ``added``, ``removed`` or ``changed``
     diff: str  # the difference of the texts as ``diff -u`` prints it, or a sentence where there is no text
 
 
 class DiffersError(ConflictError):
-    """A place holds something else, and nobody has agreed to replace it."""
+    """A place holds something else, and replacing it was not agreed to."""
 
     def __init__(self, message: str, *, hint: str, changes: tuple[FileChange, ...]) -> None:
         super().__init__(message, hint=hint)
@@ -203,7 +203,7 @@ def _diff(path: str, source: FolderEntry | None, target: FolderEntry | None) -> 
 
 
 def _text(entry: FolderEntry | None) -> str | None:
-    """Return the text of a file; None for everything that is no text."""
+    """Return the text of a file; None for everything that is not text."""
     if entry is None:
         return ""
     if entry.kind is not EntryKind.FILE or b"\0" in entry.content:

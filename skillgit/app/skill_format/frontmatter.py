@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 VERSION = "version"  # the key under ``metadata`` that holds the version of a release
 _TAKEN = frozenset({"key-unknown", "key-not-text", "value-flow", "compatibility-missing", "compatibility-length"})
-"""Errors that validators report and that keep nobody from using the skill: the frontmatter belongs to people."""
+"""Errors that validators report and that do not prevent using the skill: the frontmatter belongs to people."""
 
 
 def read(text: str) -> Fields | None:
@@ -65,7 +65,7 @@ def with_head_first(text: str) -> str:
     """Return ``text`` with its frontmatter at the very beginning, where every agent looks for it.
 
     Blank lines and a mark of byte order before it go, comments move behind it, and its indentation goes. A SkillError
-    if something else stands before it, if it is fenced in another way, or if there are two.
+    if something else is before it, if it is fenced in another way, or if there are two.
     """
     if not frontmatter(text):
         text = _lifted(text)
@@ -281,7 +281,7 @@ def _line(node: yaml.Node) -> int:
 
 
 def _shape_faults(node: yaml.MappingNode, *, is_inner: bool = False) -> Iterator[Finding]:
-    """Yield what strict YAML refuses about keys, however deep they stand; keys of agents hold what these read."""
+    """Yield what strict YAML refuses about keys, at any depth; keys of agents hold what these read."""
     if node.flow_style and not is_inner:
         yield broken("frontmatter-flow", DOCUMENT, _line(node), f"the frontmatter of {DOCUMENT} uses braces")
     elif node.flow_style:

@@ -1,4 +1,4 @@
-"""The rules of Agent Skills: what each demands, how much it matters, and how to mend what breaks it.
+"""The rules of Agent Skills: what each demands, how much it matters, and how to fix what breaks it.
 
 Source: the specification of Agent Skills (agentskills.io) and its reference validator ``skills-ref``. ``docs/
 agent-skills.md`` lists the same rules; a test compares both.
@@ -156,7 +156,7 @@ RULES: Final = {
 
 
 def broken(name: str, path: str, line: int, sentence: str, mend: str = "") -> Finding:
-    """Return what breaks the rule ``name``; ``mend`` is for a fault that is not mended as others of the rule are.
+    """Return what breaks the rule ``name``; ``mend`` is for a fault with another fix than the rule's.
 
     ``path`` is relative to the skill folder, and empty for the folder itself.
     """

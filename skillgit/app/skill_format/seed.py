@@ -27,7 +27,7 @@ _REFERENCE_APPENDIX = re.compile(r"[ \t]*<!--\s*APPENDIX_(?:START|END)\s*-->[ \t
 
 
 def read_seed(path: Path) -> Skill:
-    """Return the skill at ``path`` with whatever it lacks of a valid Agent Skill.
+    """Return the skill at ``path`` with everything that it lacks of a valid Agent Skill.
 
     A folder is taken whole, but for what git ignores there and files that hold credentials. A ``SKILL.md`` brings its
     folder along if the folder bears the skill's name; any other Markdown file becomes the ``SKILL.md`` of a new skill.

@@ -78,8 +78,8 @@ def item_facts(environment: Environment, items: Mapping[Split, Sequence[Item]]) 
 
 def train_leaks(rows: Sequence[ItemFacts], watch: Watch = silent) -> Iterator[tuple[str, str]]:
     """Yield ids of train items, each with the selection or test item that it gives away."""
-    # An answer alone says little, for many questions have the same one. It gives an item away where telling words of
-    # the item's own question are beside it in the same train item.
+    # An answer alone says little, for many questions have the same one. It gives an item away where rare words of
+    # the item's own question are next to it in the same train item.
     held_out = [row for row in rows if row.split is not Split.TRAIN]
     index = build_index(_questions(held_out), vocabulary([row.secrets for row in rows]))
     train = [row for row in rows if row.split is Split.TRAIN]
@@ -95,7 +95,7 @@ Pairs = dict[tuple[Split, Split], list[tuple[str, str]]]
 
 
 def near_duplicates(rows: Sequence[ItemFacts]) -> Pairs:
-    """Return the ids of alike items by their splits; what is equal is no near-duplicate.
+    """Return the ids of alike items by their splits; equal items are not near-duplicates.
 
     Two items are alike if their questions are, and if they share an answer where both have one: the same question about
     two documents is not the same item. Questions of a few words are like others by chance and are passed over.

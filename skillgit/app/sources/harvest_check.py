@@ -1,6 +1,6 @@
 """The program that checks a task made of a session: it runs a command over the project with what was handed in.
 
-It needs the standard library only. A copy of it is beside the files of each such task: ``project`` holds files that the
+It needs the standard library only. A copy of it comes with the files of each task: ``project`` holds files that the
 target does not see, ``before`` those that it does. What was handed in are the files that the target made, or the blocks
 of code in its answer that have a path behind their fence.
 """
@@ -39,7 +39,7 @@ def main(command: str) -> int:
     for name, content in {**blocks, **files}.items():
         place(work, name, content)
     variables = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ.get('PATH', '/usr/bin:/bin')}"}
-    # The last line that is printed must be no number: it would be taken for a score.
+    # The last line that is printed must not be a number: it would be taken for a score.
     script = '( eval "$1" ) 2>&1; code=$?; printf "\\nthe command ended with exit code %s.\\n" "$code"; exit "$code"'
     shell = ["/bin/sh", "-c", script, "sh", command]
     return subprocess.run(shell, cwd=work, env=variables, stdin=subprocess.DEVNULL, check=False).returncode  # noqa: S603

@@ -86,7 +86,7 @@ class RoleHealth:
     hint: str = ""
     is_local: bool  # whether the model is on this machine, so that there is nothing to ask
     price: Price | None  # what a million tokens cost; absent if that is not known
-    price_source: str  # who says so: ``configuration``, ``backend`` or ``table``; empty if nobody does
+    price_source: str  # who says so: ``configuration``, ``backend`` or ``table``; empty if none does
     room: PromptRoom | None = None  # how the longest prompt compares with what the model takes
     fit: str = ""
 

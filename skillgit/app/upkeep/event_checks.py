@@ -159,7 +159,7 @@ def parent_problems(record: Recorded, guidance: Collection[str], versions: Mappi
 
 _ANY_RULE: tuple[Rule, ...] = ((Metric.HARD, 0.0), (Metric.SOFT, 0.0))
 _OPEN = frozenset({RunOutcome.NULL_RESULT, RunOutcome.UNDERPOWERED})
-"""Outcomes that only the gate's ``alpha`` tells apart."""
+"""Outcomes that differ only by the gate's ``alpha``."""
 
 
 def _sequence_problems(state: RunState, event: Event, rules: Collection[Rule]) -> Iterator[str]:
@@ -210,7 +210,7 @@ def _end_problems(state: RunState, event: RunFinished, rules: Collection[Rule]) 
     both = [state.evaluation(version) for version in (0, state.best)]
     complete = all(evaluation.scored == evaluation.n for evaluation in both)
     outcomes = {_outcome(state, rule) for rule in rules} if complete else set()
-    # What ended before the test split was asked is recorded as improved, whatever the test scores beside it say.
+    # What ended before the test split was asked is recorded as improved, even against its test scores.
     by_selection = RunOutcome.IMPROVED if event.outcome is RunOutcome.NOT_CONFIRMED else event.outcome
     if len(outcomes) == 1 and outcomes != {RunOutcome.NULL_RESULT if by_selection in _OPEN else by_selection}:
         (outcome,) = outcomes
@@ -335,7 +335,7 @@ def _joining_problems(state: RunState, event: Event) -> Iterator[str]:
 
 
 def rival_problems(records: Sequence[Recorded]) -> Iterator[tuple[Recorded, str]]:
-    """Yield where a candidate lost to a step that is no rival of it, or a step is left to one without a version.
+    """Yield where a candidate lost to a step that is not a rival of it, or a step is left to one without a version.
 
     A step that the run has not come to yet says nothing: a round is computed before its first step is recorded.
     """

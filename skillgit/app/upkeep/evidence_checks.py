@@ -236,7 +236,7 @@ def plan_problems(repo: Repo, records: Sequence[Recorded]) -> Iterator[tuple[Rec
     try:
         files = read_evidence(repo, first.evidence, (CONFIG, SPLITS, ENVIRONMENT)) or {}
     except (GitError, KeyError):
-        # that a file is missing is told where objects are looked for
+        # that a file is missing is reported where objects are looked for
         return
     documents: dict[str, Any] = {}
     for name, content in files.items():

@@ -66,7 +66,7 @@ class Checked:
 
 
 def fsck(context: Context, run: str | None, deep: bool = False, *, repair: bool = False) -> Checked:  # noqa: FBT001, FBT002 - as agreed
-    """Check ``run`` or all; ``deep`` asks gates again and compares the index, ``repair`` mends what follows."""
+    """Check ``run`` or all; ``deep`` asks gates again and compares the index, ``repair`` repairs what follows."""
     repo = Repo.discover(context.directory)
     repairs_made = list[str]()
     if repair:
@@ -74,7 +74,7 @@ def fsck(context: Context, run: str | None, deep: bool = False, *, repair: bool 
         repairs_made += [f"{damage.sentence}; set aside as {integrity.set_aside(repo, damage)}" for damage in aside]
         repairs_made += [*repairs.remove_locks(repo), *repairs.mend_packed(repo)]
     if problems := tuple(_file_problems(repo)):
-        # Whatever reads such a file may wait for ever.
+        # Any reader of such a file may wait for ever.
         return Checked(runs=0, commits=0, problems=problems, mended=tuple(repairs_made))
     # before any look at the workspace, which replaces an index that cannot be read without a word
     fault = index_check.fault(repo) if repair else None
@@ -145,10 +145,10 @@ def _repository_problems(repo: Repo) -> Iterator[Finding]:
     try:
         locks = repairs.left_locks(repo)
     except ConflictError:
-        locks = []  # nobody can lock anything where nobody can write
+        locks = []  # a read-only repository has no locks
     for path in locks:
         yield Finding(sentence=f"{path} was left by a process that died", hint=REPAIR)
-    # what plain git wrote on the trunk is no part of any run
+    # what plain git wrote on the trunk is not part of any run
     name = trunk(repo)
     tip, short = repo.tip(name), refs.short(name)
     try:
@@ -173,7 +173,7 @@ def _mended_run(context: Context, workspace: Workspace, run: str) -> list[str]:
     repo, branch = workspace.repo, refs.run_branch(run)
     is_lost = branch in repo.damaged_refs() or (repo.common_dir / "logs" / branch).is_file()
     if branch not in repo.tips() and not is_lost:
-        # a clone; its writer's repository is where such a run is mended
+        # a clone; its writer's repository is where such a run is repaired
         return []
     with RunLock(repo, run, context.clock):
         lines = list[str]()
@@ -185,7 +185,7 @@ def _mended_run(context: Context, workspace: Workspace, run: str) -> list[str]:
             lines += _bought_again(workspace, run, plan)
         # names that follow from a history that is not sound may be all that is left of the one that was
         elif all(problem.repairable or problem.severity is Severity.REMARK for problem in check_run(repo, run)):
-            with suppress(HistoryError, RevisionNotFoundError):  # as above: what cannot be read cannot be mended
+            with suppress(HistoryError, RevisionNotFoundError):  # as above: what cannot be read cannot be repaired
                 lines += repairs.repair_run(repo, run)
         return [f"{run}: {line}" for line in lines]
 

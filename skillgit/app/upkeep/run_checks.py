@@ -289,7 +289,7 @@ class _CommitChecks:
         if (notes is None) != (event.appendix is None) or (event.appendix and len(notes or ()) != event.appendix.total):
             yield "the appendix in the evidence is not that of the commit"
             return
-        # Reminders alone are no rewrite.
+        # Reminders alone are not a rewrite.
         if body is not None if patch.mode.proposals is ProposalKind.EDITS else body is None and edits:
             yield f"the evidence is not that of the update mode {patch.mode}"
         elif body is not None:
@@ -520,7 +520,7 @@ _SHOWN = 40
 def note_problems(repo: Repo) -> Iterator[Finding]:
     """Yield what is wrong with the notes of all commits.
 
-    A missing commit is no problem: ``gate`` notes what it measured on the head of a pull request, whose branch is never
+    A missing commit is no fault: ``gate`` notes what it measured on the head of a pull request, whose branch is never
     pushed, or deleted after the merge, and the note travels all the same.
     """
     try:

@@ -97,7 +97,7 @@ class AskScreen(Dialog[bool | None]):
                 yield Button("Cancel (n)", id="no", compact=True)
 
     def on_mount(self) -> None:
-        """Have the cost planned while the user reads; nobody has to wait for it."""
+        """Have the cost planned while the user reads; the user does not wait for it."""
         if self.plan:
             app_of(self).read(commands.plan_text, self.plan, then=self._show_plan)
 

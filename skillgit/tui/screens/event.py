@@ -298,7 +298,7 @@ class Detail(Vertical):
         for name, parts in zip(("#what", "#where"), head(row, app.facts, app.now), strict=True):
             self.query_one(name, OneLine).say(parts)
         prints_of_first = TEXT if row.version == 0 else {}
-        if row.kind in {EventKind.RUN_FINISHED, EventKind.MEASURED}:  # what changes no text: the run is told in short
+        if row.kind in {EventKind.RUN_FINISHED, EventKind.MEASURED}:  # what changes no text: the run is shown in short
             prints_of_first = SUMMARY
         had_focus, before = self.view.has_focus, self._first
         self._first, tabs = _IDS[0], self.query_one(TabBar)

@@ -89,7 +89,7 @@ class HistoryScreen(VersionScreen):
         self._waiting: Timer | None = None
 
     def compose(self) -> ComposeResult:
-        # what the size asks for, before anything is styled: told later, everything would be styled a second time
+        # what the size asks for, before anything is styled: set later, everything would be styled a second time
         for breakpoints, size in zip(
             (self.HORIZONTAL_BREAKPOINTS, self.VERTICAL_BREAKPOINTS), self.app.size, strict=True
         ):

@@ -122,7 +122,7 @@ _QUESTION = 2  # lines of the question above the versions; all of it is the firs
 class ItemScreen(SearchScreen):
     """One item and all attempts at it, with the trajectories of two: ``version``, by default the newest, and its base.
 
-    ``against`` takes the place of the base, whatever is chosen; it may belong to another run.
+    ``against`` takes the place of the base for any choice; it may belong to another run.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("item", "find")

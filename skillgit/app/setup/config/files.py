@@ -195,7 +195,7 @@ def read_layers(path: Path, directory: Path, chain: tuple[Path, ...] = ()) -> li
 
 
 def _spelled(path: Path, directory: Path) -> str:
-    """Return the shortest clear spelling of a path: relative to where the user is, if it lies below."""
+    """Return the shortest clear spelling of a path: relative to where the user is, if it is below."""
     return str(path.relative_to(directory)) if path.is_relative_to(directory) else str(path)
 
 

@@ -76,7 +76,7 @@ def form_of(config: ResolvedConfig) -> tuple[FormSection, ...]:
 
 
 def of_owner_only(key: str, text: str) -> bool:
-    """Whether ``key`` may get the value ``text`` only from whoever owns this machine, as it may name a file or program.
+    """Whether ``key`` may get the value ``text`` only from the owner of this machine, as it may name a file or program.
 
     A colleague's word counts as much as a stranger's configuration; limits and pacing of calls are theirs to set, too.
     """

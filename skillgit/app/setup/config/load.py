@@ -40,7 +40,7 @@ _INERT = {
 }
 NAME_ONE = "name one with --config CONFIG"
 _DATA = frozenset({"env.data_path", "env.split_dir"})
-"""The keys that say where items are: whoever has the same items may have them anywhere."""
+"""The keys that say where items are: the same items may be anywhere."""
 _KEY = re.compile(r"[\w.:/-]{1,80}")
 """What a key looks like; a stranger's may hold anything."""
 _NAMED = 5
@@ -136,7 +136,7 @@ def _resolved(context: Context, name: str, layers: Sequence[Layer], *, path: Pat
 
 
 def _incomparable(info: EnvironmentInfo, layers: Sequence[Layer], layer: Layer) -> Iterator[str]:
-    """Say to whoever brings a configuration of the reference why their scores do not compare with the reference's."""
+    """Explain for a configuration of the reference why its scores do not compare with the reference's."""
     # It does not choose the words: a run begun with it would not go on, and words alone make nothing comparable.
     defaults = {option.name: option.default for option in info.options}
     is_of_reference = any(key in REFERENCE_NAMES for names in layers for key in names)

@@ -4,7 +4,7 @@ The digest identifies what a run was asked to do. These keys are left out of it,
 run may be continued with others:
 
 - how this machine goes about its work (``LOCAL``): when to stop, how fast and how patiently, what a call is said to
-  cost, whether its providers are sent schemas, what is told on the way. They are not recorded in history either, so
+  cost, whether its providers are sent schemas, what is reported on the way. They are not recorded in history either, so
   that commits do not depend on them; the machine that began a run remembers them for its later measurements;
 - where things are (``env.data_path``, ``env.split_dir``, ``env.skill_init``, ``gate.pinned``, options of an environment
   that are paths, and keys of a backend that end in ``_base_url``, ``_path``, ``_dir``, ``_api_key_env`` and the like):
@@ -217,7 +217,7 @@ def is_local(key: str) -> bool:
 
 
 def is_neutral(key: str) -> bool:
-    """Say whether ``key`` cannot change results, so that it is no part of the digest."""
+    """Say whether ``key`` cannot change results, so that it is not part of the digest."""
     return is_local(key) or key in _PLACES or _is_of_backend(key, _WHERE)
 
 
@@ -281,7 +281,7 @@ def recorded_layer(settings: RecordedSettings, name: str, folder: Path) -> Layer
 def _start_of(value: object, folder: Path) -> Path:
     """Return the folder that a path in a recorded configuration starts at: ``folder``, or that of a shipped one.
 
-    Data that comes with a shipped configuration is beside it, and recorded as it is written there.
+    Data that comes with a shipped configuration is next to it, and recorded as it is written there.
     """
     if isinstance(value, str) and "/" in value and not (folder / value).exists():
         shipped = shipped_folder()

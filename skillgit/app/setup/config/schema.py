@@ -110,7 +110,7 @@ class EnvSettings(Section):
 
 
 class BudgetSettings(Section):
-    """What a run may cost in all; null is no limit."""
+    """What a run may cost in all; null means no limit."""
 
     max_calls: Positive | None = Field(None, description="Calls of a model.")
     max_tokens: Positive | None = Field(None, description="Tokens, in and out.")
@@ -140,16 +140,16 @@ class CallsSettings(Section):
     )
     item_timeout_s: PositiveNumber | None = Field(
         None,
-        description="Seconds that one item may take, without the time that it waits for its turn; null is no limit.",
+        description="Seconds that one item may take, without the time that it waits for its turn; null means no limit.",
     )
     retry_budget_s: PositiveNumber = Field(
         600.0, description="Seconds that a call spends in pauses before a further refusal (429, overloaded) ends it."
     )
     requests_per_minute: Positive | None = Field(
-        None, description="Requests that are sent to one model of a backend in a minute; null is no limit."
+        None, description="Requests that are sent to one model of a backend in a minute; null means no limit."
     )
     tokens_per_minute: Positive | None = Field(
-        None, description="Tokens, in and out and as estimated, for the same; null is no limit."
+        None, description="Tokens, in and out and as estimated, for the same; null means no limit."
     )
     hedge: bool = Field(
         default=False,

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 ROLES = ("target", "optimizer", "judge")
 _FIXED = ("backend", "model", "reasoning_effort")
-"""What keys of a role say that no backend reads; a misspelt one is no setting."""
+"""What keys of a role say that no backend reads; a misspelt one is not a setting."""
 
 
 def belongs(name: str, backends: Iterable[str]) -> str:
@@ -184,7 +184,7 @@ def _problem(section: str, error: ErrorDetails, layer: Layer) -> ConfigError:
 
 
 def _written(key: str, layer: Layer) -> tuple[str, Leaf] | None:
-    """Return the longest part of ``key`` that was written, for an error may lie inside a value."""
+    """Return the longest part of ``key`` that was written, for an error may be inside a value."""
     while key and key not in layer:
         key = key.rpartition(".")[0]
     return (key, layer[key]) if key else None
