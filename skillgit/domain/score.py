@@ -1,4 +1,4 @@
-"""A score, or all that is known of one: that it is no higher than a bound.
+"""A score, or all that is known of one: that it is at most a bound.
 
 The evaluation of a candidate ends early once nothing can change its refusal any more. What it would have scored is not
 known then, but for the highest that it could have been. So a comparison with a bound has three answers: yes, no, and
