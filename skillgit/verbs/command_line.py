@@ -19,7 +19,7 @@ from skillgit.app.workspace.request import Arg, MisuseError, OfPast, Opt, Parame
 from skillgit.domain.did_you_mean import nearest
 from skillgit.errors import SkillgitError, UsageError
 from skillgit.lazy import loaded_on_use
-from skillgit.verbs.verb import Effect, Form, Verb
+from skillgit.verbs.verb import EFFECTS, Effect, Form, Verb
 from skillgit.view.catalogue import ELSEWHERE, ENTRIES
 
 with loaded_on_use():
@@ -76,10 +76,13 @@ def question_of(words: Sequence[str]) -> tuple[str, tuple[str, ...]]:
     """Return what a person reads before a command line is run, and the one that plans as JSON what it costs.
 
     The first is empty where it changes nothing, the second where it costs nothing. A command line that cannot be
-    understood changes nothing, for the program refuses it.
+    understood changes nothing, for the program refuses it; one that begins with options of the program, as ``-C DIR``,
+    is not understood here, and may change anything.
     """
     if {"-h", "--help"} & {*words}:
         return "", ()
+    if words and words[0].startswith("-"):
+        return EFFECTS[Effect.HISTORY], ()
     try:
         verb, request = read_words(words)
     except UsageError:

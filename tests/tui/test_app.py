@@ -95,6 +95,8 @@ def test_the_prompt_knows_commands_and_refuses_itself(visit, press, instead):
         (["train", "--help"], False),
         (["whatever-comes"], False),
         (["help", "train"], False),
+        (["-C", "elsewhere", "checkout", "v1"], True),
+        (["--color=never", "push"], True),
     ],
 )
 def test_only_what_changes_nothing_goes_unasked(argv, asked):
