@@ -277,8 +277,8 @@ def decide(
     a side, if a pinned item has lost it, or if the candidate loses more items than it regains beyond what chance
     explains (a sign test at ``LOSS_LEVEL``).
 
-    A candidate whose evaluation was stopped is judged by the highest score that it could still have had; the caller that stops
-    an evaluation makes sure that it is refused all the same (see :mod:`skillgit.engine.evaluate`).
+    A candidate whose evaluation was stopped is judged by the highest score that it could have had; what
+    stops an evaluation makes sure that it is refused all the same (see :mod:`skillgit.engine.evaluate`).
 
     ``best`` are the outcomes of the best version so far, or its score where they are not here; None if that is the
     current version. The outcomes of items that differ are means of ``repeats`` extra rollouts.
