@@ -102,5 +102,5 @@ def test_the_report_tells_the_checks_of_each_event_and_from_seed_to_best(reposit
         cells = (
             f'<th scope="row">{row["check"]}</th><td class="n">{row["n"]}</td><td class="n">{score(row["before"])}</td>'
         )
-        assert f'{cells}<td class="n">{score(row["after"])}</td>' in page
+        assert f'{cells}<td>→</td><td class="n">{score(row["after"])}</td>' in page
     assert page.count("<dt>Checks</dt>") >= 1
