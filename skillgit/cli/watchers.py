@@ -163,10 +163,14 @@ def watching(
             yield watcher
 
 
-def watched(session: CommandSession, words: Sequence[str], *, instead: str) -> int:
-    """Train in a process of its own, watch it, and return what it exited with; 0 if it goes on."""
+def require_terminal(session: CommandSession, *, instead: str) -> None:
     if not (session.screen.terminal and session.notes_screen.terminal):
         raise UsageError("train --tui needs a terminal", hint=instead)
+
+
+def watched(session: CommandSession, words: Sequence[str], *, instead: str) -> int:
+    """Train in a process of its own, watch it, and return what it exited with; 0 if it goes on."""
+    require_terminal(session, instead=instead)
     options = (f"--color={'always' if session.screen.colour else 'never'}",)
     trainer = command_journal.start_command(session.context, tuple(words), options=options)
     run = live_screen.watch(session.context, trainer, unicode=session.screen.unicode)

@@ -47,7 +47,7 @@ class AddRequest(OfSkill):
         tuple[str, ...], Opt("A file next to FILE that the task is about (repeatable)", "--file", metavar="PATH")
     ] = ()
     split: Annotated[
-        str | None, Opt("train, selection or test; by default, tasks are divided by ratio", metavar="NAME")
+        str | None, Opt("The split: train, selection or test; by default, tasks are divided by ratio", metavar="NAME")
     ] = None
     identity: Annotated[str | None, Opt("A name; default: made from the content", "--id", metavar="ID")] = None
 

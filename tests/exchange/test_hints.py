@@ -40,7 +40,7 @@ ALIKE = (
     f"log {RUN} --item va-007",
     f"blame {RUN}/v1",
     f"report {RUN} --output page.html",
-    f"export {RUN}/v1 --to there",
+    f"export {RUN}/v1 there",
 )
 HOPS = 3
 CONFIG = "demo"
