@@ -52,7 +52,7 @@ def test_a_file_with_a_broken_line_is_not_added_to(empty):
 
 
 def test_only_files_of_lines_are_added_to(empty):
-    with pytest.raises(UsageError, match=r"no \*\.jsonl file"):
+    with pytest.raises(UsageError, match=r"not a \*\.jsonl file"):
         add(empty, Path("tasks.csv"), ROW)
     with pytest.raises(UsageError, match="cannot be written"):
         add(empty, Path("nowhere/tasks.jsonl"), ROW)
