@@ -10,8 +10,12 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from skillgit.errors import ConfigError, EnvironmentFaultError
+from skillgit.lazy import loaded_on_use
 from skillgit.sandbox.tools import declared
 from skillgit_envs.shipped_environment import option
+
+with loaded_on_use():
+    import aiohttp
 
 NAME = "search"
 TOOL = declared(NAME, "Search the web.", {"query": ("string", "What to look for.")})
@@ -75,7 +79,6 @@ class SearchService:
         return results[: self.most]
 
     async def _post(self, request: Mapping[str, object]) -> tuple[int, bytes]:
-        import aiohttp  # noqa: PLC0415 - slow to import
 
         headers = {"Authorization": self.token} if self.token_variable else {}
         timeout = aiohttp.ClientTimeout(total=self.seconds)

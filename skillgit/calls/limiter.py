@@ -17,10 +17,12 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from skillgit.calls.retry_policy import Breaker, is_refusal
 from skillgit.calls.spending_caps import Stop, waiting
 from skillgit.errors import BackendError, RetryableBackendError
+from skillgit.lazy import loaded_on_use
+
+with loaded_on_use():
+    import aiolimiter
 
 if TYPE_CHECKING:
-    from aiolimiter import AsyncLimiter
-
     from skillgit.calls.pipeline import Route
 
 
@@ -174,10 +176,9 @@ class _Bucket:
     """
 
     def __init__(self, per_minute: int) -> None:
-        from aiolimiter import AsyncLimiter  # noqa: PLC0415 - only those who set a limit need it
 
         size = max(1.0, per_minute / _MINUTE_S)
-        self._limiter: AsyncLimiter = AsyncLimiter(size, _MINUTE_S * size / per_minute)
+        self._limiter: aiolimiter.AsyncLimiter = aiolimiter.AsyncLimiter(size, _MINUTE_S * size / per_minute)
         self.seconds_each = _MINUTE_S / per_minute
         self._line = asyncio.Lock()
 

@@ -21,7 +21,11 @@ from skillgit.errors import (
     UnusableAnswerError,
     behind,
 )
+from skillgit.lazy import loaded_on_use
 from skillgit.plugin.backend import NO_TOKENS, Usage
+
+with loaded_on_use():
+    import tenacity
 
 if TYPE_CHECKING:
     from tenacity import RetryCallState
@@ -124,14 +128,15 @@ class RetryPolicy:
                 raise
             errors = [error]
         # Only now: nearly all calls end at once, and this loop takes more time than all the rest of a call.
-        from tenacity import AsyncRetrying, retry_if_exception  # noqa: PLC0415 - slow to import
 
         async def again() -> T:
             if errors:
                 raise errors.pop()
             return await course.tried(attempt)
 
-        retrying = AsyncRetrying(sleep=course.sleep, wait=course.pause, retry=retry_if_exception(course.goes_on))
+        retrying = tenacity.AsyncRetrying(
+            sleep=course.sleep, wait=course.pause, retry=tenacity.retry_if_exception(course.goes_on)
+        )
         return await retrying(again)
 
 

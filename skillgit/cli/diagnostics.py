@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
 import click
 
@@ -13,11 +13,11 @@ from skillgit.lazy import loaded_on_use
 from skillgit.view.surface import Screen, Style
 
 with loaded_on_use():
+    import traceback
+
+    from rich import console
+
     from skillgit.plugin import redaction
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
 
 _GLOBAL = frozenset({"--color", "--colour", "--no-pager", "--debug", "-C"})
 """Options of ``skillgit`` itself, which people of git's habits write behind the command."""
@@ -76,10 +76,9 @@ class Diagnostics:
         if text:
             self._line(f"{self.screen.paint(Style.STRONG, 'hint:')} {text}")
 
-    def console(self) -> Console:
-        from rich.console import Console  # noqa: PLC0415 - 55 ms that only `train` on a terminal pays
+    def console(self) -> console.Console:
 
-        return Console(
+        return console.Console(
             file=self._stream,
             force_terminal=True,
             no_color=not self.screen.colour,
@@ -93,8 +92,6 @@ class Diagnostics:
 
     def _trace(self, error: BaseException) -> None:
         if self._debug:
-            import traceback  # noqa: PLC0415 - only those who look for a bug ask for it
-
             self._line("".join(traceback.format_exception(error)).rstrip("\n"))
 
     def _line(self, text: str, end: str = "\n") -> None:

@@ -26,6 +26,9 @@ from skillgit.view.surface import Style
 from skillgit.view.text import fit
 
 with loaded_on_use():
+    from rich import live as rich_live
+    from rich import text as rich_text
+
     from skillgit.app.workspace import command_journal
     from skillgit.tui.screens import live as live_screen
     from skillgit.view import gate, measurements
@@ -139,10 +142,9 @@ class LiveFetchWatcher(LiveDisplay["FetchProgress"]):
         yield self._bar(min(share, 1.0), f"{size}  {look.number}/{look.files} {look.name}")
 
 
-def _ansi(text: str) -> Text:
-    from rich.text import Text  # noqa: PLC0415 - only a live display needs rich
+def _ansi(text: str) -> rich_text.Text:
 
-    return Text.from_ansi(text, no_wrap=True, overflow="ellipsis")
+    return rich_text.Text.from_ansi(text, no_wrap=True, overflow="ellipsis")
 
 
 @contextmanager
@@ -155,11 +157,9 @@ def watching(
     elif not diagnostics.screen.terminal or session.context.environ.get("TERM", "dumb") == "dumb":
         yield LineWatcher(diagnostics, clock)
     else:
-        from rich.live import Live  # noqa: PLC0415 - only a live display needs rich
-
         console = diagnostics.console()
         watcher = live(diagnostics, clock, console)
-        with Live(watcher, console=console, refresh_per_second=8, transient=True, redirect_stdout=False):
+        with rich_live.Live(watcher, console=console, refresh_per_second=8, transient=True, redirect_stdout=False):
             yield watcher
 
 

@@ -10,6 +10,11 @@ from hashlib import shake_256
 from math import ceil, comb, exp, fsum, lgamma, log, log1p, sqrt
 from operator import add
 
+from skillgit.lazy import loaded_on_use
+
+with loaded_on_use():
+    import statistics
+
 LEVEL = 0.05  # the level at which a gain counts as more than chance, unless another one is set
 EXACT_ITEMS = 24  # up to so many items the sign-flip test counts every assignment of signs; above, it samples them
 FLIPS = 9_999  # assignments of signs that the sign-flip test samples
@@ -140,10 +145,9 @@ def wilson_interval(share: float, n: int, confidence: float = 0.95) -> tuple[flo
     """
     if n <= 0:
         return 0.0, 1.0
-    from statistics import NormalDist  # noqa: PLC0415 - slow to import, and most commands compute no interval
 
     share = min(1.0, share)
-    z = NormalDist().inv_cdf((1 + confidence) / 2)
+    z = statistics.NormalDist().inv_cdf((1 + confidence) / 2)
     centre = (share + z * z / (2 * n)) / (1 + z * z / n)
     half = z / (1 + z * z / n) * sqrt(share * (1 - share) / n + z * z / (4 * n * n))
     return max(0.0, centre - half), min(1.0, centre + half)
@@ -233,9 +237,8 @@ def about_fixes_needed(count: int, alpha: float) -> int:
     """Return :func:`fixes_needed`; for many items, whose exact sum takes long, a number within one of it."""
     if count <= _EXACT or not 0.0 < alpha < 1.0:
         return fixes_needed(count, alpha)
-    from statistics import NormalDist  # noqa: PLC0415 - slow to import, and most commands compute no interval
 
-    return ceil((count + 1 + NormalDist().inv_cdf(1 - alpha) * sqrt(count)) / 2)
+    return ceil((count + 1 + statistics.NormalDist().inv_cdf(1 - alpha) * sqrt(count)) / 2)
 
 
 def _tail(n: int, least: int, p: float) -> float:

@@ -41,6 +41,8 @@ from skillgit.plugin.skill_library import changes_description_alone
 from skillgit.sandbox import Result
 
 with loaded_on_use():
+    import yaml
+
     from skillgit import sandbox as sandboxes
 
 if TYPE_CHECKING:
@@ -356,7 +358,6 @@ def _toml(content: bytes) -> str:
 
 
 def _yaml(content: bytes) -> str:
-    import yaml  # noqa: PLC0415 - few skills hold such files
 
     try:
         for _ in yaml.compose_all(content, Loader=yaml.SafeLoader):

@@ -13,6 +13,10 @@ import re
 from collections.abc import Iterator
 
 from skillgit.domain.untrusted.json_limits import DocumentError, SeveralObjectsError, json_spans, object_in
+from skillgit.lazy import loaded_on_use
+
+with loaded_on_use():
+    import json_repair
 
 MOST_MENDED = 1 << 18  # characters; mending takes seconds for each 100,000
 
@@ -107,10 +111,9 @@ def repaired_object(text: str, names: frozenset[str]) -> dict[str, object] | Non
     excerpt = fences[0] if fences and fences[0] == fences[-1] else braces
     if "{" not in excerpt or len(excerpt) > MOST_MENDED:
         return None
-    from json_repair import repair_json  # noqa: PLC0415 - needed for damaged replies only
 
     try:
-        value = repair_json(excerpt, return_objects=True)
+        value = json_repair.repair_json(excerpt, return_objects=True)
         if isinstance(value, dict) and value and _keeps_all(value, excerpt, names) and _ends(text, excerpt):
             return value
     except (ValueError, RecursionError):  # nested too deep, or a number of thousands of digits

@@ -20,6 +20,10 @@ from skillgit.domain.skill import DOCUMENT
 from skillgit.domain.trajectory import Rollout
 from skillgit.domain.untrusted.model_text import EMPTY, SkillText, clean
 from skillgit.engine.proposals import Draft, Proposed, alike, common_source, grounded, joint_total, supported
+from skillgit.lazy import loaded_on_use
+
+with loaded_on_use():
+    from pydantic import json_schema
 
 if TYPE_CHECKING:
     from skillgit.engine.session import Session
@@ -96,9 +100,8 @@ def strict_schema(model: type[ReplyModel], prompt: str) -> JsonSchemaValue:
     refuse those that they do not know. A ValueError if a field is of a kind that strict modes do not have, such as an
     object with any keys.
     """
-    from pydantic.json_schema import GenerateJsonSchema  # noqa: PLC0415 - needed where a model is asked only
 
-    class Generator(GenerateJsonSchema):
+    class Generator(json_schema.GenerateJsonSchema):
         ignored_warning_kinds = {"non-serializable-default"}  # noqa: RUF012 - defaults are left out
 
     whole = model.model_json_schema(schema_generator=Generator)

@@ -14,6 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from skillgit.files import locked
+from skillgit.lazy import loaded_on_use
+
+with loaded_on_use():
+    import sqlite_utils
 
 _PATIENCE = 0.2
 """Seconds: someone waits at a prompt."""
@@ -227,14 +231,12 @@ def check(connection: sqlite3.Connection) -> None:
 
 def create(connection: sqlite3.Connection) -> None:
     """Make all tables and views in an empty index; a sqlite3.DatabaseError if another program made it."""
-    from sqlite_utils import Database  # noqa: PLC0415 - slow to import, and most openings find the tables in place
-
     with write(connection):
         if is_current(connection):
             return
         if connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone():
             raise sqlite3.DatabaseError("the index has another schema")
-        database = Database(connection)
+        database = sqlite_utils.Database(connection)
         for name, (key_columns, columns) in _TABLES.items():
             keys = tuple(key_columns.split())
             key = keys if len(keys) > 1 else keys[0]

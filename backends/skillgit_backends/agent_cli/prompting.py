@@ -23,8 +23,12 @@ from skillgit.domain.trajectory import ToolUse, Turn
 from skillgit.domain.untrusted.file_names import clashes, path_fault
 from skillgit.domain.untrusted.json_limits import read_document
 from skillgit.errors import BadRequestError, UnusableAnswerError
+from skillgit.lazy import loaded_on_use
 from skillgit.plugin.backend import Image, Message, Reply, Request, Text, Tool, ToolCall, Usage
 from skillgit.plugin.skill_marks import skill_blocks
+
+with loaded_on_use():
+    import yaml
 
 Match = re.Match[str]
 _COMPANION = re.compile(r'^<companion path="(?P<path>[^"\n]+)">[ \t]*\n', re.MULTILINE)
@@ -153,7 +157,6 @@ def _companion_blocks(body: str) -> Iterator[tuple[Match, Match]]:
 def _described(head: str) -> str:
     if not head:
         return _DESCRIPTION
-    import yaml  # noqa: PLC0415 - skills come without frontmatter as a rule
 
     try:
         read = yaml.safe_load("\n".join(head.strip().splitlines()[1:-1]))

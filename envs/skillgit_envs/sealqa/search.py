@@ -13,11 +13,15 @@ from pathlib import Path
 from typing import Protocol
 
 from skillgit.errors import ConfigError, DataError
+from skillgit.lazy import loaded_on_use
 from skillgit.plugin.backend import Tool, ToolCall
 from skillgit.plugin.data_rows import Row, read_each, text_field
 from skillgit.sandbox.tools import declared, read_arguments
 from skillgit_envs.search_service import LONGEST_RESULT, NAME, TOOL, SearchResult, SearchService, listing, results_in
 from skillgit_envs.shipped_environment import read_again
+
+with loaded_on_use():
+    from skillgit_envs.sealqa import web_pages
 
 OPEN = declared(
     "open",
@@ -97,7 +101,6 @@ class WebSearch:
         return await self.service.results(query)
 
     async def open(self, address: str) -> str:
-        from skillgit_envs.sealqa import web_pages  # noqa: PLC0415 - slow to import
 
         return await web_pages.fetch(address, seconds=self.service.seconds)
 

@@ -26,6 +26,10 @@ from skillgit.executors.attempt import Executor, Inline
 from skillgit.executors.pool import ProcessFleet, WorkerPool
 from skillgit.executors.worker import EnvironmentRecipe
 from skillgit.index.spending import paces
+from skillgit.lazy import loaded_on_use
+
+with loaded_on_use():
+    from skillgit.executors import ray_cluster
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,9 +105,8 @@ def executor_of(setup: Setup) -> Executor:
         return WorkerPool(recipe, ProcessFleet(most))
     if find_spec("ray") is None:
         raise ConfigError("calls.executor is ray, and Ray is not installed", hint="pip install 'skillgit[ray]'")
-    from skillgit.executors.ray_cluster import RayFleet  # noqa: PLC0415 - few runs need it, and it takes a second
 
-    return WorkerPool(recipe, RayFleet(settings.ray_address, most))
+    return WorkerPool(recipe, ray_cluster.RayFleet(settings.ray_address, most))
 
 
 @contextmanager

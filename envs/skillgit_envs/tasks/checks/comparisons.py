@@ -18,15 +18,18 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from skillgit.domain.untrusted.model_text import storable_json
 from skillgit.errors import EnvironmentFaultError
+from skillgit.lazy import loaded_on_use
 from skillgit.plugin.environment import Judge
 from skillgit.sandbox import Limits, Sandbox
 from skillgit_envs.answers import WORDS_SCORER, exact_match, f1, folded, quoted
 from skillgit_envs.choices import LABEL_SCORER, label_of
 from skillgit_envs.one_number import QUANTITY_SCORER, NotOneNumberError, answer_quantity, gold_quantity
 
-if TYPE_CHECKING:
-    from jsonschema import FormatChecker
+with loaded_on_use():
+    import jsonschema
+    import regex
 
+if TYPE_CHECKING:
     from skillgit_envs.tasks.attachments import Attachments, Listed
 
 
@@ -157,7 +160,6 @@ async def _choice(fields: Fields, sheet: Sheet) -> Grade:
 
 
 def _compiled(fields: Fields, source: CheckSource) -> Fields:
-    import regex  # noqa: PLC0415 - few files have such a check
 
     del source
     if fields.setdefault("match", "search") not in {"search", "full"}:
@@ -170,7 +172,6 @@ def _compiled(fields: Fields, source: CheckSource) -> Fields:
 
 
 async def _regex(fields: Fields, sheet: Sheet) -> Grade:
-    import regex  # noqa: PLC0415 - few files have such a check
 
     pattern = regex.compile(fields["pattern"], regex.IGNORECASE if fields.get("ignore_case") else 0)
     look = pattern.fullmatch if fields["match"] == "full" else pattern.search
@@ -217,7 +218,6 @@ _MISSING = object()
 
 
 def _with_schema(fields: Fields, source: CheckSource) -> Fields:
-    from jsonschema import Draft202012Validator, SchemaError  # noqa: PLC0415 - slow to import
 
     schema = fields.get("schema")
     if isinstance(schema, str):
@@ -229,8 +229,8 @@ def _with_schema(fields: Fields, source: CheckSource) -> Fields:
         fields = fields | {"schema": schema}
     if schema is not None:
         try:
-            Draft202012Validator.check_schema(schema)
-        except SchemaError as error:
+            jsonschema.Draft202012Validator.check_schema(schema)
+        except jsonschema.SchemaError as error:
             raise ValueError(f"has a schema that is none: {error.message}") from error
         for part in _schemas(schema):
             links = (str(part.get(name, "#")) for name in ("$ref", "$dynamicRef"))
@@ -261,11 +261,9 @@ _TIME = r"(?:[01]\d|2[0-3]):[0-5]\d:(?:[0-5]\d|60)(?:\.\d+)?(?:[Zz]|[+-](?:[01]\
 
 
 @cache
-def _format_checker() -> FormatChecker:
+def _format_checker() -> jsonschema.FormatChecker:
     """Return what checks FORMATS, dates with a time as RFC 3339 writes them."""
-    from jsonschema import FormatChecker  # noqa: PLC0415 - slow to import
-
-    checker = FormatChecker([name for name in FORMATS if "time" not in name])
+    checker = jsonschema.FormatChecker([name for name in FORMATS if "time" not in name])
 
     @checker.checks("time")
     def is_time(value: object) -> bool:
@@ -299,9 +297,8 @@ async def _json(fields: Fields, sheet: Sheet) -> Grade:
 def _faults(schema: dict[str, Any] | None, value: object) -> Iterator[str]:
     if schema is None:
         return
-    from jsonschema import Draft202012Validator  # noqa: PLC0415 - slow to import
 
-    for error in Draft202012Validator(schema, format_checker=_format_checker()).iter_errors(value):
+    for error in jsonschema.Draft202012Validator(schema, format_checker=_format_checker()).iter_errors(value):
         yield f"{error.json_path}: {error.message[:200]}"
 
 
