@@ -115,7 +115,7 @@ def test_a_name_that_leads_out_of_the_folder_is_refused(name):
 
 
 def test_a_file_in_a_file_is_refused():
-    with pytest.raises(EnvironmentFaultError, match="lies in a file"):
+    with pytest.raises(EnvironmentFaultError, match="is in a file"):
         Job(command=("true",), files={"a": b"", "a/b": b""})
 
 

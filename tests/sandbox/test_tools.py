@@ -107,9 +107,9 @@ def test_only_what_is_offered_can_be_used(library):
 @pytest.mark.parametrize(
     ("name", "arguments", "told"),
     [
-        ("read", "{", "no JSON"),
-        ("read", "[]", "no JSON object"),
-        ("read", '"x"', "no JSON object"),
+        ("read", "{", "not JSON"),
+        ("read", "[]", "not a JSON object"),
+        ("read", '"x"', "not a JSON object"),
         ("read", "{}", "needs the argument 'path'"),
         ("read", "", "needs the argument 'path'"),
         ("read", '{"path": 1}', "must be of type string"),
