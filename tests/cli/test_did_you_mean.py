@@ -108,7 +108,7 @@ def test_a_field_of_a_task_with_one_slip_is_an_error_that_names_one(field, data,
     [
         (("trian", "demo"), "train"),
         (("satus",), "status"),
-        (("tasks", "improt"), "import"),
+        (("tasks", "reveiw"), "review"),
         (("runs", "--jsno"), "--json"),
         (("--color", "allways", "runs"), "always"),
         (("plugins", "opneai_chat"), "openai_chat"),

@@ -157,7 +157,7 @@ def test_every_label_of_the_screens_and_the_shell_is_a_revision(context, chronic
             texts = ["".join(part.text for part in parts) for parts in listed]
             found = [resolve_in(workspace, label).commit for label in labels_in(texts)]
             assert found == [row.commit for row in rows]
-        columns = load(workspace, RUN, with_rejected=True).columns
+        columns = load(workspace, RUN, with_rejected=True).texts
         assert {"r3", "m1", "i1", "e1"} < {column.label for column in columns}
         for column in columns:
             assert resolve_in(workspace, column.label).commit == column.commit
