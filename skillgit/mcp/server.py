@@ -331,13 +331,19 @@ def server_of(context: Context) -> MCPServer:
     return server
 
 
+LARGEST_PORT: Final = 65_535
+"""Beyond it Python's ``create_server`` raises an OverflowError and leaves its socket open."""
+
+
 def listen(port: int) -> socket.socket:
     """Return a socket that listens on a port that only this machine reaches."""
+    hint = "leave out --port for a free one"
+    if not 0 <= port <= LARGEST_PORT:
+        raise UsageError(f"cannot listen on port {port}: ports are 0 to {LARGEST_PORT}", hint=hint)
     try:
         return socket.create_server(("127.0.0.1", port))
-    except (OSError, OverflowError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise UsageError(f"cannot listen on port {port}: {reason}", hint="leave out --port for a free one") from error
+    except OSError as error:
+        raise UsageError(f"cannot listen on port {port}: {error.strerror or error}", hint=hint) from error
 
 
 def link_of(listener: socket.socket) -> str:

@@ -34,6 +34,9 @@ _CONNECTIONS: Final = 600
 _PATIENCE_S: Final = 10.0  # seconds that a request has to arrive in
 
 
+_LARGEST_PORT: Final = 65_535
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Site:
     """A server's place: its socket, and the names that it goes by."""
@@ -46,15 +49,19 @@ def listen(request: ServeRequest) -> Site:
     """Take a port, of the usual one or any free one unless the user said which."""
     _check(request)
     host = request.host or LOOPBACK
+    if request.port is not None and not 0 <= request.port <= _LARGEST_PORT:
+        # create_server would leave its socket open
+        sentence = f"cannot listen on {host}, port {request.port}: ports are 0 to {_LARGEST_PORT}"
+        raise UsageError(sentence, hint="leave out --port for a free one")
     for candidate in (USUAL_PORT, 0) if request.port is None else (request.port,):
         try:
             family, *_, address = socket.getaddrinfo(host, candidate, type=socket.SOCK_STREAM)[0]
             listener = socket.create_server(address[:2], family=family)
-        except (OSError, OverflowError) as error:
+        except OSError as error:
             if request.port is None and candidate and not isinstance(error, socket.gaierror):
                 continue
             raise UsageError(
-                f"cannot listen on {host}, port {candidate}: {getattr(error, 'strerror', None) or error}",
+                f"cannot listen on {host}, port {candidate}: {error.strerror or error}",
                 hint="leave out --port for a free one" if candidate else f"--host {LOOPBACK}",
             ) from error
         return Site(listener=listener, names=_names(request, listener))
