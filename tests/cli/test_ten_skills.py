@@ -42,6 +42,8 @@ def test_log_and_status_mean_the_skill_that_is_named(home):
         assert json.loads(home("status", "--skill", name, "--json").text)["run"]["name"] == f"run-{name}"
     rows = json.loads(home("log", "--all", "--skill", "town", "--json").text)["events"]
     assert {row["run"] for row in rows} == {"run-town"}
+    stream = [json.loads(line) for line in home("log", "--all", "--skill", "town", "--jsonl").text.splitlines()]
+    assert {event["run"] for event in stream} == {"run-town"}
     skills = json.loads(home("status", "--json").text)["skills"]
     assert [entry["skill"] for entry in skills] == sorted(PLACES.values())
     for name in NAMES:

@@ -36,7 +36,8 @@ def events(context: Context, words: Sequence[str] = (), *, all_runs: bool = Fals
     with open_workspace(context) as workspace:
         index = workspace.index
         span = part_of_history(workspace, words, all_runs=all_runs)
-        runs = sorted(queries.run_names(index)) if span is None else [span.run] if span.run else []
+        names = queries.runs_of_skill(index, workspace.skill) if workspace.skill else queries.run_names(index)
+        runs = sorted(names) if span is None else [span.run] if span.run else []
         for choice in (Selection(run=run) if span is None else span.selection(index) for run in runs):
             for commit in log_filter.commits(index, choice, at_once=_AT_ONCE):
                 record = read_commit(workspace.repo, commit)
