@@ -17,6 +17,7 @@ from skillgit.domain.event import Event
 from skillgit.domain.run_progress import RunProgress
 from skillgit.errors import UsageError
 from skillgit.lazy import loaded_on_use
+from skillgit.verbs.tui import has_terminal
 from skillgit.view import progress as sight
 from skillgit.view.event_marks import Entry
 from skillgit.view.log import event_line
@@ -164,7 +165,7 @@ def watching(
 
 
 def require_terminal(session: CommandSession, *, instead: str) -> None:
-    if not (session.screen.terminal and session.notes_screen.terminal):
+    if not has_terminal(session):
         raise UsageError("train --tui needs a terminal", hint=instead)
 
 

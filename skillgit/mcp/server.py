@@ -42,7 +42,7 @@ from skillgit.verbs.items import ITEMS
 from skillgit.verbs.log import LOG
 from skillgit.verbs.rules import BLAME, WHY, BlameRequest, WhyRequest
 from skillgit.verbs.runs import RUNS, RunsRequest
-from skillgit.verbs.serve import ServeRequest
+from skillgit.verbs.serve import LARGEST_PORT, ServeRequest
 from skillgit.verbs.verb import Answer, Form, ReadingSession, TerminalSession, Verb
 from skillgit.view.surface import Screen
 
@@ -329,10 +329,6 @@ def server_of(context: Context) -> MCPServer:
     ):
         server.resource(address, mime_type=kind)(history.explaining(resource, ResourceError))
     return server
-
-
-LARGEST_PORT: Final = 65_535
-"""Beyond it Python's ``create_server`` raises an OverflowError and leaves its socket open."""
 
 
 def listen(port: int) -> socket.socket:

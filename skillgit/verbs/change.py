@@ -8,7 +8,7 @@ from shlex import quote
 from typing import Annotated, Any
 
 from skillgit.app.interventions.requests import CherryPickRequest, MergeRequest, RevertRequest, ShortenRequest
-from skillgit.app.workspace.request import Arg, MisuseError, OfSkill, Opt, refuse_together, refuse_without
+from skillgit.app.workspace.request import Arg, DryRun, MisuseError, OfSkill, Opt, refuse_together, refuse_without
 from skillgit.errors import ExitCode, UsageError
 from skillgit.lazy import loaded_on_use
 from skillgit.verbs.measuring import measured
@@ -87,7 +87,7 @@ class ForkRequest(OfSkill):
 
     revision: Annotated[str, Arg("REV", words="revisions")]
     name: Annotated[str | None, Arg("[NAME]")] = None
-    dry_run: Annotated[bool, Opt("Show what it would do, and do nothing", "-n --dry-run")] = False
+    dry_run: DryRun = False
 
 
 def _fork(session: TerminalSession, request: ForkRequest) -> Answer:
@@ -111,7 +111,7 @@ class PromoteRequest(OfSkill):
     revision: Annotated[str, Arg("REV", words="revisions")]
     force: Annotated[bool, Opt("Also replace manual changes on the trunk")] = False
     release: Annotated[str, Opt("Release it: write metadata.version, and tag SKILL/vVERSION", metavar="VERSION")] = ""
-    dry_run: Annotated[bool, Opt("Show what it would do, and do nothing", "-n --dry-run")] = False
+    dry_run: DryRun = False
 
 
 def _promote(session: TerminalSession, request: PromoteRequest) -> Answer:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import replace
 from enum import Enum
@@ -59,8 +59,7 @@ def read_words(words: Sequence[str]) -> tuple[Verb[Any], Any]:
     Raises:
         UsageError: There is no such command, or it cannot be understood.
     """
-    # help and completion print what the command line knows of itself, and are not verbs
-    modules = {name: entry.module for name, entry in ENTRIES.items() if "." not in entry.module}
+    modules = {name: entry.module for name, entry in ENTRIES.items()}
     name = next((name for end in (2, 1) if modules.get(name := " ".join(words[:end]))), None)
     if name is None:
         raise UsageError(f"there is no command '{' '.join(words[:1])}'", hint="skillgit help --all")
@@ -208,7 +207,6 @@ def _click_parameter(part: Parameter) -> click.Parameter:
         return click.Option(
             [*names, part.name],
             help=description.help,
-            hidden=description.hidden,
             show_default="/" in names[0],
             **default,
             **({"flag_value": False} if is_on_without else {"is_flag": True}),
@@ -217,7 +215,6 @@ def _click_parameter(part: Parameter) -> click.Parameter:
     return click.Option(
         [*names, part.name],
         help=description.help,
-        hidden=description.hidden,
         required=part.required,
         show_default=description.default or is_shown,
         multiple=part.many,
@@ -279,16 +276,12 @@ class VerbGroup(DescribedCommand, click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        refuse_unknown(ctx, args, self.list_commands(ctx))
-        return super().resolve_command(ctx, args)
-
-
-def refuse_unknown(ctx: click.Context, args: list[str], names: Iterable[str]) -> None:
-    if not args or args[0] in names or args[0].startswith("-") or ctx.resilient_parsing:
-        return
-    near = ELSEWHERE.get(" ".join(args[:2])) or ELSEWHERE.get(args[0]) or nearest(args[0], names)
-    hint = f", did you mean '{near}'?" if near else ""
-    raise click.UsageError(f"there is no command '{args[0]}'{hint}", ctx)
+        names = self.list_commands(ctx)
+        if not args or args[0] in names or args[0].startswith("-") or ctx.resilient_parsing:
+            return super().resolve_command(ctx, args)
+        near = ELSEWHERE.get(" ".join(args[:2])) or ELSEWHERE.get(args[0]) or nearest(args[0], names)
+        hint = f", did you mean '{near}'?" if near else ""
+        raise click.UsageError(f"there is no command '{args[0]}'{hint}", ctx)
 
 
 def _refuse_empty(ctx: click.Context, args: list[str]) -> None:
@@ -348,11 +341,6 @@ def _commands(ctx: click.Context, param: click.Parameter, incomplete: str) -> li
     return [CompletionItem(name, help=entry.summary) for name, entry in ENTRIES.items() if name.startswith(incomplete)]
 
 
-_GROUPS: Final[dict[Words, str]] = {
-    "environments": "skillgit.envs",
-    "backends": "skillgit.backends",
-    "strategies": "skillgit.strategies",
-}
 _COMPLETIONS: Final[dict[Words, _Completion]] = {
     "runs": _from_history("runs"),
     "items": _from_history("items"),
@@ -361,6 +349,6 @@ _COMPLETIONS: Final[dict[Words, _Completion]] = {
     "revisions": _from_history("revisions"),
     "configs": _configs,
     "commands": _commands,
-    "plugins": _from_plugins(*_GROUPS.values()),
-    **{words: _from_plugins(group) for words, group in _GROUPS.items()},
+    "environments": _from_plugins("skillgit.envs"),
+    "plugins": _from_plugins("skillgit.envs", "skillgit.backends", "skillgit.strategies"),
 }

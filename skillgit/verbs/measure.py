@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import cast
 
 from skillgit.app.measure.requests import (
     ALL,
@@ -106,16 +107,18 @@ def _gate(session: TerminalSession, request: GateRequest) -> Answer:
         raise MisuseError("a dry run has no verdict to write")
     if request.markdown and session.form is Form.JSON:
         raise MisuseError("choose one output format")
-    prints_markdown = request.markdown and request.output is None
 
     def lines(report: pull_request_verdicts.GateReport, screen: Screen) -> Iterable[str]:
-        if request.output is not None:
-            is_document, shown = session.form is Form.JSON, map(Screen().shown, gate.markdown(report))
-            text = document_text("gate/2", report) if is_document else "".join(f"{line}\n" for line in shown)
-            write_file(session.context.directory / request.output, text.encode())
+        prints_markdown = request.markdown and request.output is None
         return gate.markdown(report) if prints_markdown else gate.lines(report, screen)
 
-    return measured(session, pull_request_gate.gate, request, "gate/2", lines, ends_with=lambda it: it.exit_code)
+    answer = measured(session, pull_request_gate.gate, request, "gate/2", lines, ends_with=lambda it: it.exit_code)
+    if request.output is not None:
+        report = cast("pull_request_verdicts.GateReport", answer.result)  # no dry run writes a file
+        is_document, markdown = session.form is Form.JSON, map(Screen().shown, gate.markdown(report))
+        text = document_text("gate/2", report) if is_document else "".join(f"{line}\n" for line in markdown)
+        write_file(session.context.directory / request.output, text.encode())
+    return answer
 
 
 def _gate_effect(request: GateRequest) -> Effect:

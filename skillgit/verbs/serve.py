@@ -16,6 +16,8 @@ with loaded_on_use():
     from skillgit.view import setup
 
 USUAL_PORT: Final = 7421
+LARGEST_PORT: Final = 65_535
+"""Beyond it Python's ``create_server`` raises an OverflowError and leaves its socket open."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,6 +15,7 @@ from skillgit.app.workspace.request import (
     MisuseError,
     OfSkill,
     Opt,
+    Overrides,
     Quiet,
     given,
     option_of,
@@ -38,17 +39,13 @@ with loaded_on_use():
     from skillgit.app.workspace import skills_here
     from skillgit.view import setup as shown
 
-OVERRIDES = Opt(
-    "Set KEY of the configuration, like train.num_epochs=2; repeat it for more", "-o --cfg-options", metavar="KEY=VALUE"
-)
-
 
 @dataclass(frozen=True, kw_only=True)
 class ConfigRequest(OfSkill):
     """Each line can be given to train with -o. Where CONFIG names no data, they are the tasks of the skill."""
 
     config: Annotated[str, Arg("CONFIG", words="configs")]
-    overrides: Annotated[tuple[str, ...], OVERRIDES] = ()
+    overrides: Overrides = ()
     show_origin: Annotated[bool, Opt("Show where each value comes from")] = False
 
 
@@ -97,7 +94,7 @@ class DoctorRequest(Capped, Quiet, OfSkill):
     """
 
     config: Annotated[str | None, Arg("[CONFIG]", words="configs")] = None
-    overrides: Annotated[tuple[str, ...], OVERRIDES] = ()
+    overrides: Overrides = ()
     call: Annotated[bool, Opt("Do not call models", "--no-call")] = True
     local: Annotated[
         bool, Opt("Find the servers of models on this machine instead: Ollama, LM Studio, llama.cpp, vLLM")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -22,16 +23,20 @@ class SqlRequest(OfPast):
 
 
 def _sql(session: VerbSession, request: SqlRequest) -> Answer:
+    if session.tabular or session.form is Form.JSONL:
+        return Answer(rows=_rows(session, request.query))
     with plumbing.sql(session.context, request.query) as answer:
         columns, rows = answer.columns, [*answer.rows]
-    records = [dict(zip(columns, row, strict=True)) for row in rows]
-    return Answer(
-        "sql/1",
-        {"columns": columns, "rows": records},
-        sql_lines(columns, rows, session.screen),
-        rows=rows if session.tabular else records,
-        pager=True,
-    )
+    if session.form is Form.JSON:
+        return Answer("sql/1", {"columns": columns, "rows": [dict(zip(columns, row, strict=True)) for row in rows]})
+    return Answer(lines=sql_lines(columns, rows, session.screen), pager=True)
+
+
+def _rows(session: VerbSession, query: str) -> Iterator[object]:
+    """Yield rows as they are read: an answer may be larger than memory, and its reader may leave."""
+    with plumbing.sql(session.context, query) as answer:
+        for row in answer.rows:
+            yield row if session.tabular else dict(zip(answer.columns, row, strict=True))
 
 
 SQL = Verb("sql", SqlRequest, _sql, forms=(Form.JSON, Form.JSONL, Form.PLAIN))

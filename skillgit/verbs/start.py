@@ -8,7 +8,7 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
-from skillgit.app.workspace.request import Arg, Opt
+from skillgit.app.workspace.request import Arg, DryRun, Opt
 from skillgit.lazy import loaded_on_use
 from skillgit.verbs.verb import Answer, Effect, Form, Verb, VerbSession
 from skillgit.view.numbers import plural, short
@@ -79,7 +79,7 @@ class ImportRequest:
 
     outputs: Annotated[Path, Arg("OUTPUTS")]
     run: Annotated[str | None, Opt("Name of the run; default: environment and date", metavar="NAME")] = None
-    dry_run: Annotated[bool, Opt("Show what it would do, and do nothing", "-n --dry-run")] = False
+    dry_run: DryRun = False
 
 
 def _import(session: VerbSession, request: ImportRequest) -> Answer:

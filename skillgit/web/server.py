@@ -23,7 +23,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from skillgit.app.history.status import runs
 from skillgit.app.workspace.invitations import serving
 from skillgit.errors import UsageError
-from skillgit.verbs.serve import USUAL_PORT, ServeRequest
+from skillgit.verbs.serve import LARGEST_PORT, USUAL_PORT, ServeRequest
 from skillgit.verbs.verb import TerminalSession
 from skillgit.web.access import Gatekeeper, Names
 from skillgit.web.application import application
@@ -32,9 +32,6 @@ LOOPBACK: Final = "127.0.0.1"
 _CONNECTIONS: Final = 600
 """Connections at once; of more, the oldest on which nothing is being answered is closed."""
 _PATIENCE_S: Final = 10.0  # seconds that a request has to arrive in
-
-
-_LARGEST_PORT: Final = 65_535
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,9 +46,8 @@ def listen(request: ServeRequest) -> Site:
     """Take a port, of the usual one or any free one unless the user said which."""
     _check(request)
     host = request.host or LOOPBACK
-    if request.port is not None and not 0 <= request.port <= _LARGEST_PORT:
-        # create_server would leave its socket open
-        sentence = f"cannot listen on {host}, port {request.port}: ports are 0 to {_LARGEST_PORT}"
+    if request.port is not None and not 0 <= request.port <= LARGEST_PORT:
+        sentence = f"cannot listen on {host}, port {request.port}: ports are 0 to {LARGEST_PORT}"
         raise UsageError(sentence, hint="leave out --port for a free one")
     for candidate in (USUAL_PORT, 0) if request.port is None else (request.port,):
         try:

@@ -16,7 +16,7 @@ from skillgit.verbs.command_line import read_words, verb_of
 from skillgit.verbs.verb import EFFECTS, Effect, Form
 from skillgit.view.catalogue import ENTRIES
 
-VERBS = {name: verb_of(name) for name, entry in ENTRIES.items() if entry.module and "." not in entry.module}
+VERBS = {name: verb_of(name) for name, entry in ENTRIES.items() if entry.module}
 
 # what a shell hands over: no empty word and none that begins an option
 WORDS = st.text("abcz09/.=:é ", min_size=1, max_size=8).filter(lambda word: word.strip() == word)

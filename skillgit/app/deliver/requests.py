@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Final
 
-from skillgit.app.workspace.request import Arg, OfSkill, Opt
+from skillgit.app.workspace.request import Arg, DryRun, OfSkill, Opt
 
 
 class Agent(StrEnum):
@@ -59,7 +59,7 @@ class Placed:
 
     to: Annotated[str | None, Opt(f"An agent ({', '.join(Agent)}) or a folder of skills", metavar="AGENT|DIR")] = None
     scope: Annotated[Scope | None, Opt("For everything you do, the default, or for this project only")] = None
-    dry_run: Annotated[bool, Opt("Show what it would do, and do nothing", "-n --dry-run")] = False
+    dry_run: DryRun = False
     yes: Annotated[bool, Opt("Also replace manual changes", "-y --yes")] = False
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from skillgit.app.workspace.request import Arg, Capped, Configured, OfSkill, OnTerms, Opt, Quiet
+from skillgit.app.workspace.request import Arg, Capped, Configured, OfSkill, OnTerms, Opt, Overrides, Quiet
 from skillgit.domain.evaluation import Split
 from skillgit.domain.gate_policies import POLICIES
 
@@ -141,14 +141,7 @@ class GateRequest(Capped, Quiet, OfSkill):
         tuple[str, ...],
         Opt("Measure SKILL as CONFIG says, not as its run did", "--config", metavar="[SKILL=]CONFIG", words="configs"),
     ] = ()
-    overrides: Annotated[
-        tuple[str, ...],
-        Opt(
-            "Set KEY of the configuration, like train.num_epochs=2; repeat it for more",
-            "-o --cfg-options",
-            metavar="KEY=VALUE",
-        ),
-    ] = ()
+    overrides: Overrides = ()
     split: Annotated[str, Opt("Which items to measure on", choices=SCORED)] = Split.SELECTION.value
     rule: Annotated[str | None, Opt("How to compare; default: as the configuration says", choices=tuple(POLICIES))] = (
         None

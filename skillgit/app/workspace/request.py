@@ -26,8 +26,6 @@ Words = Literal[
     "revisions",
     "configs",
     "environments",
-    "backends",
-    "strategies",
     "plugins",
     "commands",
     "",
@@ -53,7 +51,6 @@ class Opt:
         least: The smallest number; None for any.
         above: A number that must be exceeded; None for any.
         folder: Of a path, whether it is a folder (True), a file (False) or either (None).
-        hidden: Whether help leaves it out.
         default: What the help calls the default where the field's own default does not say it.
     """
 
@@ -65,7 +62,6 @@ class Opt:
     least: int | None = None
     above: float | None = None
     folder: bool | None = None
-    hidden: bool = False
     default: str = ""
 
 
@@ -183,6 +179,18 @@ def option_of(parameter: Parameter) -> str:
     return next((name for name in names if name.startswith("--")), names[0])
 
 
+Overrides = Annotated[
+    tuple[str, ...],
+    Opt(
+        "Set KEY of the configuration, like train.num_epochs=2; repeat it for more",
+        "-o --cfg-options",
+        metavar="KEY=VALUE",
+    ),
+]
+DryRun = Annotated[bool, Opt("Show what it would do, and do nothing", "-n --dry-run")]
+"""Of a command that asks no model; one that may is :class:`Capped`."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class OfSkill:
     """Of one skill: its runs, its text and its tasks."""
@@ -216,14 +224,7 @@ class Configured:
     config: Annotated[
         str | None, Opt("Measure as CONFIG says, not as the run did", metavar="CONFIG", words="configs")
     ] = None
-    overrides: Annotated[
-        tuple[str, ...],
-        Opt(
-            "Set KEY of the configuration, like train.num_epochs=2; repeat it for more",
-            "-o --cfg-options",
-            metavar="KEY=VALUE",
-        ),
-    ] = ()
+    overrides: Overrides = ()
 
 
 @dataclass(frozen=True, kw_only=True)
