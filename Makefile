@@ -25,7 +25,7 @@ INSTALLED := $(VENV)/.installed
 TOOLS := $(VENV)/.tools
 GAMES := $(VENV)/.games
 DEMO := build/demo
-SOURCES := skillgit plugins backends tests
+SOURCES := skillgit envs backends tests
 
 # A name on PATH may be a shim that cannot start, so each is tried.
 CANDIDATES := $(or $(SKILLGIT_PYTHON),python3.13 python3.12 python3.11 python3)
