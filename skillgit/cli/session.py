@@ -65,7 +65,7 @@ class CommandSession(TerminalSession):
         context = replace(context, remark=lambda _: None) if quiet else context
         return replace(self, context=context, form=form, quiet=quiet)
 
-    def present(self, answer: Answer) -> None:
+    def present(self, answer: Answer[object]) -> None:
         """Print an answer in the form that was chosen."""
         if self.form is Form.TEXT:
             lines = answer.for_people(self.screen, self.now)
@@ -73,12 +73,13 @@ class CommandSession(TerminalSession):
                 self.write(lines)
         elif (table := answer.table) is not None:
             if self.form is Form.JSON:
-                head = answer.result if isinstance(answer.result, Mapping) else picked(answer.result, table.head)
+                body = answer.body
+                head = body if isinstance(body, Mapping) else picked(body, table.head)
                 self.output.document(table.schema, {**head, table.rows: [*map(table.record, answer.rows)]})
             else:
                 self.output.table(map(table.plain_row, answer.rows))
         elif self.form is Form.JSON:
-            self.output.document(answer.schema, answer.result)
+            self.output.document(answer.schema, answer.body)
         elif self.form is Form.JSONL:
             self.output.records(answer.rows)
         else:

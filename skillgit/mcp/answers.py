@@ -29,6 +29,7 @@ from skillgit.app.history.item import Attempt, ItemStory
 from skillgit.app.history.items import ItemTable
 from skillgit.app.history.log import Log, log
 from skillgit.app.history.requests import LogRequest
+from skillgit.app.history.run_list import RunListing
 from skillgit.app.history.show import Shown
 from skillgit.app.recorded.outcomes import ItemLine, ItemOutcome
 from skillgit.app.recorded.step_evidence import TrainAttempt, TrajectoryPattern
@@ -60,6 +61,7 @@ _EVENT = "run commit kind origin version step epoch title time score delta decis
 _TABLES: Final[dict[type, Table[Any]]] = {RunRow: runs.RUNS, CostRow: plan.COST, ItemChange: items.CHANGES}
 """The rows that are described as lists: their computed columns are fields too."""
 FIELDS: Final[dict[type, str]] = {
+    RunListing: "total",
     Log: "run",
     LogRow: f"{_EVENT} measured is_best is_head refs",
     OriginRow: _EVENT,
@@ -202,7 +204,7 @@ def rows_of(*kinds: type) -> tuple[object, object]:
 
 _NEXT = (str, Field("", description="give it as 'cursor' for the rest; empty at the end"))
 _RESOURCE = (str, Field("", description="the resource that holds all of it; empty if it is here"))
-RUNS = answer_type(total=(int, 0), default_run=(str, ""), runs=rows_of(RunRow), next_cursor=_NEXT)
+RUNS = answer_type(RunListing, default_run=(str, ""), runs=rows_of(RunRow), next_cursor=_NEXT)
 VERSIONS = answer_type(Log, events=rows_of(LogRow), next_cursor=_NEXT)
 SHOW = answer_type(Shown, document=_RESOURCE, whole_diff=_RESOURCE)
 WHY = answer_type(Story)

@@ -37,14 +37,13 @@ from skillgit.mcp import answers
 from skillgit.mcp.answers import AnswerPages, ToolAnswer, answer
 from skillgit.plugin.redaction import redact
 from skillgit.verbs.cost import COST, CostRequest
-from skillgit.verbs.diff import DIFF, SHOW, DiffRequest, ShowRequest
+from skillgit.verbs.diff import ITEM_DIFF, RULE_DIFF, SHOWN_EVENT, TEXT_DIFF, DiffRequest, ShowRequest
 from skillgit.verbs.items import ITEMS
 from skillgit.verbs.log import LOG
 from skillgit.verbs.rules import BLAME, WHY, BlameRequest, WhyRequest
 from skillgit.verbs.runs import RUNS, RunsRequest
 from skillgit.verbs.serve import LARGEST_PORT, ServeRequest
-from skillgit.verbs.verb import Answer, Form, ReadingSession, TerminalSession, Verb
-from skillgit.view.surface import Screen
+from skillgit.verbs.verb import TerminalSession, Verb
 
 INSTRUCTIONS: Final = f"""The history of Agent Skills that are trained in this repository: which rule came from where,
 what it scored, what was rejected. To learn why a rule is in a skill, call `why` with the rule's words; one call
@@ -83,15 +82,11 @@ class History:
         self._context = context
         self._pages = AnswerPages(context)
 
-    def _ask(self, verb: Verb[Q], request: Q, context: Context | None = None, form: Form = Form.JSON) -> Answer:
-        """Return what a verb answers; its command prints the same."""
-        return verb.run(ReadingSession(context or self._context, Screen(), form), request)
-
     def _list(
         self,
         shape: type[ToolAnswer],
         field: str,
-        verb: Verb[Q],
+        verb: Verb[Q, object],
         request: Q,
         pace: tuple[str, int],
         *,
@@ -101,8 +96,8 @@ class History:
         """Return a page of the rows that a verb answers, those that are ``chosen``."""
 
         def ask(context: Context) -> tuple[object, Sequence[object]]:
-            found = self._ask(verb, request, context, Form.PLAIN)
-            return found.result, chosen(found.rows)
+            listing = verb.answer(context, request)
+            return listing.result, chosen(listing.rows)
 
         return self._pages.answer(shape, field, verb.words(request), pace, ask, **more)
 
@@ -113,8 +108,7 @@ class History:
             default_run = resolve(self._context, "head").run or ""
         # no run changes its place in this order, so that pages fit together
         request = RunsRequest(filters=(name,) if name else (), sort="-started")
-        total = len([*self._ask(RUNS, RunsRequest(), form=Form.PLAIN).rows])
-        return self._list(answers.RUNS, "runs", RUNS, request, (cursor, limit), default_run=default_run, total=total)
+        return self._list(answers.RUNS, "runs", RUNS, request, (cursor, limit), default_run=default_run)
 
     def versions(
         self, *, run: Run = "", rejected: bool = True, words: Word = "", cursor: Cursor = "", limit: Limit = 20
@@ -125,7 +119,7 @@ class History:
 
     def show(self, revision: Revision = "head") -> ToolAnswer:
         """Show one version or rejected candidate: message with reasons, scores, diff, and the items that changed."""
-        event: Any = self._ask(SHOW, ShowRequest(revision=revision)).result
+        event = SHOWN_EVENT.ask(self._context, ShowRequest(revision=revision))
         base = event.parents[0] if event.parents else ""
         whole = f"skillgit://diff/{base}/{event.row.commit}" if base and len(event.diff) > answers.LONG_QUOTE else ""
         return answer(
@@ -152,7 +146,7 @@ class History:
         if not revision:
             revision = run or (run_of_skill(self._context, skill) if skill else "")
         request = WhyRequest(rule=query, revision=revision, path=path)
-        return answer(answers.WHY, self._ask(WHY, request).result)
+        return answer(answers.WHY, WHY.ask(self._context, request))
 
     def blame(
         self,
@@ -198,10 +192,10 @@ class History:
         """Compare two versions: their text, their rules with the steps that brought them, or their items."""
         request, pace = DiffRequest(a=a, b=b or None, rules=of == "rules", items=of == "items"), (cursor, limit)
         if of == "rules":
-            return self._list(answers.DIFF, "rules", DIFF, request, pace)
+            return self._list(answers.DIFF, "rules", RULE_DIFF, request, pace)
         if of == "items":
-            return self._list(answers.DIFF, "items", DIFF, request, pace, chosen=_changed)
-        text: Any = self._ask(DIFF, request).result
+            return self._list(answers.DIFF, "items", ITEM_DIFF, request, pace, chosen=_changed)
+        text = TEXT_DIFF.ask(self._context, request)
         ends = [row.commit for row in (text.a, text.b) if row is not None]
         is_cut = len(text.text) > answers.LONG_QUOTE and len(ends) > 1
         return answer(answers.DIFF, text, whole_diff="/".join(["skillgit://diff", *ends]) if is_cut else "")

@@ -73,10 +73,10 @@ def _reasons(texts: Iterable[tuple[int, int, str]], revision: str) -> Mapping[in
     }
 
 
-def _items(context: Context, run: str, answer: Answer) -> Mapping[int, Lead]:
-    result: Any = answer.result or {"versions": ()}
+def _items(context: Context, run: str, answer: Answer[object]) -> Mapping[int, Lead]:
+    result: Any = answer.result
     rows: Any = tuple(answer.rows)
-    newest = [column.name for column in result["versions"] if column.version is not None][-1:]
+    newest = [column.name for column in result.columns if column.version is not None][-1:]
     texts = sayings(context, [f"{run}/{name}" for name in newest], [row["item"] for row in rows])
     return {
         index: Lead(run, item=row["item"], note=texts.get(row["item"], "")) for index, row in enumerate(rows, start=1)

@@ -24,7 +24,7 @@ def _by_gate(result: Any) -> ExitCode:  # noqa: ANN401 - a decision, or what has
     return ExitCode.OK if getattr(result, "decided", result).accepted else ExitCode.NO
 
 
-def _revert(session: TerminalSession, request: RevertRequest) -> Answer:
+def _revert(session: TerminalSession, request: RevertRequest) -> Answer[object]:
     refuse_together(request, "revision", "to")
     if request.to is not None and not request.gate:
         result = revert.restore(session.context, request)
@@ -49,7 +49,7 @@ def _effect_of_revert(request: RevertRequest) -> Effect:
 REVERT = Verb("revert", RevertRequest, _revert, _effect_of_revert)
 
 
-def _cherry_pick(session: TerminalSession, request: CherryPickRequest) -> Answer:
+def _cherry_pick(session: TerminalSession, request: CherryPickRequest) -> Answer[object]:
     refuse_together(request, "rejected", "revision")
     refuse_without(request, "rejected", "keep", "limit", "model", "split")
     if request.rejected:
@@ -63,14 +63,14 @@ def _cherry_pick(session: TerminalSession, request: CherryPickRequest) -> Answer
 CHERRY_PICK = Verb("cherry-pick", CherryPickRequest, _cherry_pick, Effect.PAYS)
 
 
-def _merge(session: TerminalSession, request: MergeRequest) -> Answer:
+def _merge(session: TerminalSession, request: MergeRequest) -> Answer[object]:
     return measured(session, merge.merge, request, "merge/2", interventions.merge_lines, ends_with=_by_gate)
 
 
 MERGE = Verb("merge", MergeRequest, _merge, Effect.PAYS)
 
 
-def _shorten(session: TerminalSession, request: ShortenRequest) -> Answer:
+def _shorten(session: TerminalSession, request: ShortenRequest) -> Answer[object]:
     if request.words:
         return measured(session, shorten.compress, request, "compress/1", gate.decided, ends_with=_by_gate)
     return measured(session, shorten.prune, request, "prune/1", rules.pruned, ends_with=_by_gate)
@@ -90,7 +90,7 @@ class ForkRequest(OfSkill):
     dry_run: DryRun = False
 
 
-def _fork(session: TerminalSession, request: ForkRequest) -> Answer:
+def _fork(session: TerminalSession, request: ForkRequest) -> Answer[object]:
     result = fork.fork(session.context, request.revision, request.name, dry_run=request.dry_run)
     return Answer("fork/1", result, interventions.forked(result, session.screen))
 
@@ -114,7 +114,7 @@ class PromoteRequest(OfSkill):
     dry_run: DryRun = False
 
 
-def _promote(session: TerminalSession, request: PromoteRequest) -> Answer:
+def _promote(session: TerminalSession, request: PromoteRequest) -> Answer[object]:
     result = promote.promote(
         session.context, request.revision, force=request.force, dry_run=request.dry_run, release=request.release
     )
@@ -137,7 +137,7 @@ class NoteRequest(OfSkill):
     remove: Annotated[str | None, Opt("Withdraw the note called ID", metavar="ID")] = None
 
 
-def _note(session: TerminalSession, request: NoteRequest) -> Answer:
+def _note(session: TerminalSession, request: NoteRequest) -> Answer[object]:
     refuse_together(request, "text", "message", "lists", "remove")
     refuse_together(request, "remove", "revision")
     if request.lists:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext, suppress
-from dataclasses import replace
 from enum import Enum
 from importlib import import_module
 from inspect import cleandoc
@@ -19,12 +18,12 @@ from skillgit.app.workspace.request import Arg, MisuseError, OfPast, Opt, Parame
 from skillgit.domain.did_you_mean import nearest
 from skillgit.errors import SkillgitError, UsageError
 from skillgit.lazy import loaded_on_use
-from skillgit.verbs.verb import EFFECTS, Effect, Form, Verb
+from skillgit.verbs.verb import EFFECTS, Effect, Form, Verb, context_of
 from skillgit.view.catalogue import ELSEWHERE, ENTRIES
 
 with loaded_on_use():
     from skillgit.app.history import completion
-    from skillgit.app.workspace import revision, shipped_configurations, workspace
+    from skillgit.app.workspace import shipped_configurations, workspace
     from skillgit.plugin import registry
 
 FORM_OPTIONS: Final = {
@@ -38,10 +37,10 @@ _REST: Final = "skillgit.rest"
 """Where the context of a command notes the words behind ``--``."""
 
 
-def verb_of(name: str) -> Verb[Any]:
+def verb_of(name: str) -> Verb[Any, Any]:
     """Return the verb ``name``, such as ``tasks add``; its module is loaded."""
     module = import_module(f"skillgit.verbs.{ENTRIES[name].module}")
-    return cast("Verb[Any]", getattr(module, name.upper().replace("-", "_").replace(" ", "_")))
+    return cast("Verb[Any, Any]", getattr(module, name.upper().replace("-", "_").replace(" ", "_")))
 
 
 def command_of(name: str) -> click.Command | None:
@@ -53,7 +52,7 @@ def command_of(name: str) -> click.Command | None:
     return VerbCommand(verb_of(name), entry.summary)
 
 
-def read_words(words: Sequence[str]) -> tuple[Verb[Any], Any]:
+def read_words(words: Sequence[str]) -> tuple[Verb[Any, Any], Any]:
     """Return the verb and the request that a command line, behind ``skillgit``, asks for.
 
     Raises:
@@ -103,7 +102,7 @@ class DescribedCommand(click.Command):
 class VerbCommand(DescribedCommand):
     """The click command of a verb; what its answer becomes on a terminal, the session of the program says."""
 
-    def __init__(self, verb: Verb[Any], summary: str) -> None:
+    def __init__(self, verb: Verb[Any, Any], summary: str) -> None:
         self.verb = verb
         self.parameters = parameters(verb.request)
         self.rest = next((part for part in self.parameters if _after_dashes(part)), None)
@@ -165,16 +164,6 @@ class VerbCommand(DescribedCommand):
         if len(forms) > 1:
             raise click.UsageError("choose one output format", ctx)
         return forms[0] if forms else Form.TEXT
-
-
-def context_of(context: Context, request: object) -> Context:
-    """Return the context that ``request`` asks in: of the skill that it means, and of the past."""
-    context = replace(context, skill=getattr(request, "skill", "") or context.skill)
-    past = getattr(request, "as_of", "") or context.as_of
-    run = getattr(request, "run", None)
-    if past and run and ".." not in run and "/" not in past and revision.is_address(past):
-        past = f"{run}/{past}"  # v3 is a version of the run that is named
-    return replace(context, as_of=past)
 
 
 def _is_quiet(request: object) -> bool:

@@ -36,7 +36,7 @@ class CostRequest(OfRun, OfSkill, OfPast):
     all_runs: Annotated[bool, Opt("Show what each run has cost", "--all")] = False
 
 
-def _cost(session: VerbSession, request: CostRequest) -> Answer:
+def _cost(session: VerbSession, request: CostRequest) -> Answer[cost.Spending]:
     refuse_together(request, "all_runs", "run")
     refuse_together(request, "all_runs", "by")
     result = cost.cost(session.context, request.run, by=request.by, all_runs=request.all_runs)

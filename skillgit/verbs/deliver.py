@@ -40,7 +40,7 @@ class CheckoutRequest(OfSkill):
     paths: Annotated[tuple[str, ...], Arg("[-- PATH...]")] = ()
 
 
-def _checkout(session: VerbSession, request: CheckoutRequest) -> Answer:
+def _checkout(session: VerbSession, request: CheckoutRequest) -> Answer[object]:
     result = folder.checkout(session.context, request.revision, request.paths)
     version, files = _version(result.row, result.commit), f"{plural(len(result.files), 'file')} written"
     state = f"is on branch {result.branch}" if result.branch else f"holds {version}"
@@ -58,7 +58,7 @@ CHECKOUT = Verb("checkout", CheckoutRequest, _checkout, Effect.FILES, warning="I
 _WARNING: Final = "It writes files where an agent looks for skills."
 
 
-def _install(session: TerminalSession, request: InstallRequest) -> Answer:
+def _install(session: TerminalSession, request: InstallRequest) -> Answer[object]:
     if request.listing:
         refuse_together(request, "listing", "to")
         rows = installed.list_installed(session.context, request.words)
@@ -85,7 +85,7 @@ INSTALL = Verb(
 )
 
 
-def _uninstall(session: TerminalSession, request: UninstallRequest) -> Answer:
+def _uninstall(session: TerminalSession, request: UninstallRequest) -> Answer[object]:
     result = installing.uninstall(session.context, request, _may_replace(session, yes=request.yes))
     changes = deliveries.differences(result.changes, session.screen) if request.dry_run else ()
     return Answer("adopt-undo/1", result, chain(deliveries.uninstalled(result), changes))
@@ -114,7 +114,7 @@ _OF_KIND = {
 """What is an option of one kind only."""
 
 
-def _export(session: VerbSession, request: ExportRequest) -> Answer:
+def _export(session: VerbSession, request: ExportRequest) -> Answer[object]:
     for parameter in given(request):
         owner = next((kind for kind, names in _OF_KIND.items() if parameter.name in names), request.kind)
         if owner is not request.kind:
@@ -164,7 +164,7 @@ def _written(session: VerbSession, run: str, path: str, *parts: str) -> list[str
     return [session.screen.dotted((f"wrote {run} to {path}", *parts))]
 
 
-def _skill(session: VerbSession, request: ExportRequest, path: str) -> Answer:
+def _skill(session: VerbSession, request: ExportRequest, path: str) -> Answer[object]:
     try:
         result = folder.export_skill(
             session.context, request.words[0], path, strip_markers=request.strip_markers, force=request.force
@@ -179,7 +179,7 @@ def _skill(session: VerbSession, request: ExportRequest, path: str) -> Answer:
     return Answer("export/1", result, [line], notes=notes)
 
 
-def _plugin(session: VerbSession, request: ExportRequest, revisions: Sequence[str], path: str) -> Answer:
+def _plugin(session: VerbSession, request: ExportRequest, revisions: Sequence[str], path: str) -> Answer[object]:
     result = plugin.build_plugin(
         session.context, revisions, path, name=request.name, evals=request.evals, check=request.check
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
 from skillgit.app.workspace.request import Arg, MisuseError, OfPast, OfSkill, Opt, refuse_together
 from skillgit.errors import ExitCode
@@ -22,6 +22,10 @@ with loaded_on_use():
     from skillgit.view import rules as rule_view
     from skillgit.view import show as show_view
 
+Diffed: TypeAlias = "text.Diffed"
+ItemDiff: TypeAlias = "items.ItemDiff"
+RulesDiffed: TypeAlias = "rules.RulesDiffed"
+Shown: TypeAlias = "showing.Shown"
 _WAYS = ("word", "side_by_side", "stat", "rules", "items")
 
 
@@ -48,7 +52,7 @@ class DiffRequest(OfSkill, OfPast):
     exit_code: Annotated[bool, Opt("Exit with 1 if there is a difference, with 0 if there is none")] = False
 
 
-def _diff(session: VerbSession, request: DiffRequest) -> Answer:
+def _diff(session: VerbSession, request: DiffRequest) -> Answer[Diffed | ItemDiff | RulesDiffed | stat.DiffStat]:
     refuse_together(request, *_WAYS)
     refuse_together(request, "items", "paths")  # scores are those of the whole skill
     for way in ("stat", "rules", "items"):
@@ -57,40 +61,60 @@ def _diff(session: VerbSession, request: DiffRequest) -> Answer:
         raise MisuseError("--plain needs --items or --rules")
     if session.form is Form.JSON and request.side_by_side:
         raise MisuseError("--side-by-side is for people; --json has the same lines")
-    request = _with_ends(request)
-    a, b, screen = request.a, request.b, session.screen
     if request.items:
-        by_item = items.items(session.context, a, b)
-        lines = item_view.flips(by_item, screen)
-        answer = Answer(table=item_view.CHANGES, rows=by_item.rows, result=by_item, lines=lines, pager=True)
-        differs = by_item.moved
-    elif request.rules:
-        by_rule = rules.rule_diff(session.context, a, b, request.paths)
-        lines = rule_view.change_lines(by_rule, screen)
-        answer = Answer(table=diff_view.RULES, rows=by_rule.rows, result=by_rule, lines=lines, pager=True)
-        differs = bool(by_rule.rows)
-    elif request.stat:
+        return _by_item(session, request)
+    if request.rules:
+        return _by_rule(session, request)
+    if request.stat:
+        a, b = _ends(request)
         sums = stat.stat(session.context, a, b, request.paths)
-        answer, differs = Answer("diff-stat/1", sums, diff_view.stat_lines(sums, screen)), bool(sums.text)
-    else:
-        answer, differs = _text(session, request)
-    answer.exit_code = ExitCode.NO if differs and request.exit_code else ExitCode.OK
-    return answer
+        lines = diff_view.stat_lines(sums, session.screen)
+        return Answer("diff-stat/1", sums, lines, exit_code=_exit_code(request, differs=bool(sums.text)))
+    return _text(session, request)
 
 
-def _with_ends(request: DiffRequest) -> DiffRequest:
-    """Return the request with A..B as A and B; ``v3..`` goes on to the newest version of the run, as in log."""
+def _exit_code(request: DiffRequest, *, differs: bool) -> ExitCode:
+    return ExitCode.NO if differs and request.exit_code else ExitCode.OK
+
+
+def _by_item(session: VerbSession, request: DiffRequest) -> Answer[ItemDiff]:
+    result = items.items(session.context, *_ends(request))
+    return Answer(
+        table=item_view.CHANGES,
+        rows=result.rows,
+        result=result,
+        lines=item_view.flips(result, session.screen),
+        pager=True,
+        exit_code=_exit_code(request, differs=result.moved),
+    )
+
+
+def _by_rule(session: VerbSession, request: DiffRequest) -> Answer[RulesDiffed]:
+    a, b = _ends(request)
+    result = rules.rule_diff(session.context, a, b, request.paths)
+    return Answer(
+        table=diff_view.RULES,
+        rows=result.rows,
+        result=result,
+        lines=rule_view.change_lines(result, session.screen),
+        pager=True,
+        exit_code=_exit_code(request, differs=bool(result.rows)),
+    )
+
+
+def _ends(request: DiffRequest) -> tuple[str, str | None]:
+    """Return the two sides, those of A..B too; ``v3..`` goes on to the newest version of the run, as in log."""
     if request.b is not None or ".." not in request.a:
-        return request
+        return request.a, request.b
     begin, end = revision_range.split_range(request.a) or (request.a, "")
     if not begin:
         raise MisuseError("name two versions, as in v3 v7 or v3..v7")
     run, slash, _ = begin.rpartition("/")
-    return replace(request, a=begin, b=end or f"{run}{slash}head")
+    return begin, end or f"{run}{slash}head"
 
 
-def _text(session: VerbSession, request: DiffRequest) -> tuple[Answer, bool]:
-    screen, is_json = session.screen, session.form is Form.JSON
+def _text(session: VerbSession, request: DiffRequest) -> Answer[Diffed]:
+    screen, is_data = session.screen, session.form is not Form.TEXT
     git_screen = session.screen_for_diff
     view: Callable[[text.Diffed, Screen], Iterator[str]] | None = None
     if request.side_by_side:
@@ -98,28 +122,33 @@ def _text(session: VerbSession, request: DiffRequest) -> tuple[Answer, bool]:
     elif not request.word and (screen.terminal or screen.colour) and git_screen is screen:
         # git's own text is for a pipe, and for a pager that colours diffs itself
         view = diff_view.unified_lines
+    a, b = _ends(request)
     result = text.diff(
         session.context,
-        request.a,
-        request.b,
+        a,
+        b,
         request.paths,
         lines=request.lines,
         words=request.word,
-        colour=request.word and git_screen.colour and not is_json,
-        as_data=is_json or view is not None,
+        colour=request.word and git_screen.colour and not is_data,
+        as_data=is_data or view is not None,
     )
+    exit_code = _exit_code(request, differs=bool(result.text))
     if view is not None:
-        return Answer("diff/1", result, view(result, screen), pager=True), bool(result.text)
+        return Answer("diff/1", result, view(result, screen), pager=True, exit_code=exit_code)
     is_seen = git_screen.terminal or git_screen.colour
     lines = diff_view.plain(result.text.decode(errors="replace")) if is_seen else [result.text]
     # a version that is named without its run is one of the default run, which may be another than the one meant
-    is_silent = not is_json and not result.text and result.a is not None and result.b is not None
+    is_silent = not is_data and not result.text and result.a is not None and result.b is not None
     sides = [str(row.address) for row in (result.a, result.b) if row is not None]
     notes = [(f"{' and '.join(sides)} have the same text", "")] if is_silent else ()
-    return Answer("diff/1", result, lines, pager=is_seen, notes=notes), bool(result.text)
+    return Answer("diff/1", result, lines, pager=is_seen, notes=notes, exit_code=exit_code)
 
 
 DIFF = Verb("diff", DiffRequest, _diff, forms=LIST)
+TEXT_DIFF = Verb("diff", DiffRequest, _text)
+ITEM_DIFF = Verb("diff", DiffRequest, _by_item)
+RULE_DIFF = Verb("diff", DiffRequest, _by_rule)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,15 +163,26 @@ class ShowRequest(OfSkill, OfPast):
     settings: Annotated[bool, Opt("Show the settings of its run; each line can be given to train with -o")] = False
 
 
-def _show(session: VerbSession, request: ShowRequest) -> Answer:
+def _show(session: VerbSession, request: ShowRequest) -> Answer[Shown | showing.RunSettings | bytes]:
     version, _, path = request.revision.partition(":")
     if version and path and "{" not in version:  # :/TEXT and REV^{/TEXT} are git's names of commits
         if request.stat or request.settings or session.form is Form.JSON:
             raise MisuseError("--stat, --settings and --json cannot be combined with REV:PATH")
-        return Answer(lines=[plumbing.cat(session.context, request.revision)])
-    if request.settings:
-        settings = showing.run_settings(session.context, request.revision)
-        return Answer("show-settings/1", settings, show_view.setting_lines(settings, session.screen), pager=True)
+        return _file(session, request)
+    return _settings(session, request) if request.settings else _event(session, request)
+
+
+def _file(session: VerbSession, request: ShowRequest) -> Answer[bytes]:
+    content = plumbing.cat(session.context, request.revision)
+    return Answer(result=content, lines=[content])
+
+
+def _settings(session: VerbSession, request: ShowRequest) -> Answer[showing.RunSettings]:
+    result = showing.run_settings(session.context, request.revision)
+    return Answer("show-settings/1", result, show_view.setting_lines(result, session.screen), pager=True)
+
+
+def _event(session: VerbSession, request: ShowRequest) -> Answer[Shown]:
     report = showing.show(session.context, request.revision)
     if request.stat:
         texts = log.changes(session.context, [report.row], patch=False, stat=True)
@@ -151,4 +191,13 @@ def _show(session: VerbSession, request: ShowRequest) -> Answer:
     return Answer("show/1", report, lines, pager=True)
 
 
+def _detail(session: VerbSession, request: ShowRequest) -> Answer[showing.EventDetail]:
+    return Answer(result=showing.event_detail(session.context, request.revision))
+
+
 SHOW = Verb("show", ShowRequest, _show, forms=DOCUMENT)
+SHOWN_FILE = Verb("show", ShowRequest, _file)
+SHOWN_SETTINGS = Verb("show", ShowRequest, _settings)
+SHOWN_EVENT = Verb("show", ShowRequest, _event)
+EVENT_DETAIL = Verb("show", ShowRequest, _detail)
+"""An event with more than is printed: its difference as data, and what its evidence says of edits and rollouts."""

@@ -21,7 +21,7 @@ with loaded_on_use():
     from skillgit.view import checks, deliveries
 
 
-def _push(session: TerminalSession, request: PushRequest) -> Answer:
+def _push(session: TerminalSession, request: PushRequest) -> Answer[object]:
     try:
         result = _pushed(session, request)
     except SkillgitError as error:
@@ -61,7 +61,7 @@ def _pushed(session: TerminalSession, request: PushRequest) -> Pushed:
 PUSH = Verb("push", PushRequest, _push, Effect.SENDS, forms=LIST)
 
 
-def _pull(session: TerminalSession, request: PullRequest) -> Answer:
+def _pull(session: TerminalSession, request: PullRequest) -> Answer[object]:
     result = pull.pull(session.context, request, session.listener)
     return Answer("pull/1", result, deliveries.pulled(result, session.screen), error=result.error)
 
@@ -86,7 +86,7 @@ class CloneRequest(Quiet):
     evidence: Annotated[bool, Opt("Bring evidence too")] = False
 
 
-def _clone(session: TerminalSession, request: CloneRequest) -> Answer:
+def _clone(session: TerminalSession, request: CloneRequest) -> Answer[object]:
     result = pull.clone(
         session.context, request.url, request.directory, evidence=request.evidence, listener=session.listener
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import cast
+from typing import TypeAlias, cast
 
 from skillgit.app.history.requests import ItemsRequest
 from skillgit.app.workspace.request import MisuseError, refuse_together, refuse_without
@@ -18,12 +18,20 @@ from skillgit.view.surface import Screen
 
 with loaded_on_use():
     from skillgit.app.history import bisect, item, items, matrix
+    from skillgit.app.setup import plan
 
+ItemTable: TypeAlias = "items.ItemTable"
+ItemStory: TypeAlias = "item.ItemStory"
+ItemTrajectory: TypeAlias = "item.ItemTrajectory"
+_Bisected: TypeAlias = "bisect.Bisected | plan.Plan"
+_OfOne: TypeAlias = "ItemStory | ItemTrajectory | _Bisected"
 _NEWEST = 60  # attempts at one item that a person is shown without asking for all
 _CHOOSING = ("flaky", "never_solved", "solved", "task_type", "rejected", "order")
 
 
-def _items(session: VerbSession, request: ItemsRequest) -> Answer:
+def _items(
+    session: VerbSession, request: ItemsRequest
+) -> Answer[ItemTable | items.CheckTable | matrix.Matrix | _OfOne]:
     for way in ("item", "by_check", "by_model"):
         for choice in _CHOOSING:
             refuse_together(request, choice, way)
@@ -32,7 +40,7 @@ def _items(session: VerbSession, request: ItemsRequest) -> Answer:
     refuse_without(request, "by_model", "split")
     refuse_without(request, "measure", "config", "overrides", "dry_run", "max_calls", "max_tokens", "max_usd")
     if request.item is not None:
-        return _one(session, request, request.item)
+        return _one(session, request)
     if request.by_check:
         checks = items.checks(session.context, request.run)
         lines = tables.check_lines(checks, session.screen)
@@ -42,39 +50,57 @@ def _items(session: VerbSession, request: ItemsRequest) -> Answer:
         scores = matrix.matrix(session.context, request.run, request.split)
         if not scores.rows and session.form is Form.TEXT:
             lack = f"no version of run {scores.run} has a score on the {scores.split} split"
-            return Answer(lines=(), notes=[(lack, f"skillgit eval {scores.run} --split {scores.split}")])
+            return Answer(result=scores, lines=(), notes=[(lack, f"skillgit eval {scores.run} --split {scores.split}")])
         lines = tables.matrix_lines(scores, session.screen)
         return Answer(table=tables.MODEL_SCORES, rows=tables.matrix_records(scores), result=scores, lines=lines)
+    return _table(session, request)
+
+
+def _table(session: VerbSession, request: ItemsRequest) -> Answer[ItemTable]:
     table = items.items(session.context, request.run, request)
     if not table.rows and session.form is Form.TEXT:
-        return Answer(lines=(), notes=[(f"no item of run {table.run} matches ({table.items} in total)", "")])
-    head = {"run": table.run, "metric": table.metric, "versions": table.columns}
+        none_matches = (f"no item of run {table.run} matches ({table.items} in total)", "")
+        return Answer(result=table, lines=(), notes=[none_matches])
     return Answer(
         table=tables.ITEMS,
         rows=tables.records(table, cells=session.tabular),
-        result=head,
+        result=table,
         lines=tables.lines(table, session.screen, every=request.all_versions),
         pager=True,
+        document={"run": table.run, "metric": table.metric, "versions": table.columns},
     )
 
 
-def _one(session: VerbSession, request: ItemsRequest, name: str) -> Answer:
+def _one(session: VerbSession, request: ItemsRequest) -> Answer[_OfOne]:
     if request.measure or (request.run is not None and ".." in request.run):
         return _searched(session, request)
     if request.trajectory is not None:
-        result = item.item_trajectory(session.context, name, request.trajectory)
-        if session.tabular:
-            raise MisuseError("--plain cannot be combined with --trajectory")
-        lines = story_view.trajectory(result, session.screen)
-        return Answer("trajectory/1", result, lines, rows=result.turns, pager=True)
+        return _trajectory(session, request)
+    return _story(session, request)
+
+
+def _trajectory(session: VerbSession, request: ItemsRequest) -> Answer[ItemTrajectory]:
+    result = item.item_trajectory(session.context, request.item or "", request.trajectory or "")
+    if session.tabular:
+        raise MisuseError("--plain cannot be combined with --trajectory")
+    lines = story_view.trajectory(result, session.screen)
+    return Answer("trajectory/1", result, lines, rows=result.turns, pager=True)
+
+
+def _story(session: VerbSession, request: ItemsRequest) -> Answer[ItemStory]:
     limit = None if request.all_versions or session.form is not Form.TEXT else _NEWEST
-    story = item.item_story(session.context, request.run, name, limit=limit)
-    head = {field: value for field, value in named_values(story).items() if field != "attempts"}
-    rows, lines = story_view.records(story), story_view.lines(story, session.screen)
-    return Answer(table=story_view.ATTEMPTS, rows=rows, result=head, lines=lines, pager=True)
+    story = item.item_story(session.context, request.run, request.item or "", limit=limit)
+    return Answer(
+        table=story_view.ATTEMPTS,
+        rows=story_view.records(story),
+        result=story,
+        lines=story_view.lines(story, session.screen),
+        pager=True,
+        document={field: value for field, value in named_values(story).items() if field != "attempts"},
+    )
 
 
-def _searched(session: VerbSession, request: ItemsRequest) -> Answer:
+def _searched(session: VerbSession, request: ItemsRequest) -> Answer[_Bisected]:
     """Return which version fixed or broke the item."""
     refuse_together(request, "trajectory", "measure")
     if session.form not in {Form.TEXT, Form.JSON}:
@@ -99,3 +125,6 @@ ITEMS = Verb(
     lambda request: Effect.PAYS if request.measure else Effect.READS,
     forms=LIST,
 )
+ITEM_TABLE = Verb("items", ItemsRequest, _table)
+ITEM_STORY = Verb("items", ItemsRequest, _story)
+ITEM_TRAJECTORY = Verb("items", ItemsRequest, _trajectory)

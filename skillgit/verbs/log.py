@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from shlex import quote
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
 from skillgit.app.history.requests import LogRequest
 from skillgit.app.workspace.request import Arg, MisuseError, OfPast, Opt, given, option_of, parameters, refuse_together
@@ -18,6 +18,7 @@ from skillgit.view import log as log_view
 with loaded_on_use():
     from skillgit.app.history import log, plumbing
 
+Log: TypeAlias = "log.Log"
 _NAMED = 6  # versions that one sentence names
 _COUNT = re.compile(r"-\d+")
 
@@ -33,7 +34,7 @@ def _with_limit(words: Sequence[str]) -> list[str]:
     ]
 
 
-def _log(session: VerbSession, request: LogRequest) -> Answer:
+def _log(session: VerbSession, request: LogRequest) -> Answer[Log]:
     if session.form is Form.JSONL:
         others = [
             option_of(part) for part in given(request) if part.name not in {"words", "all_runs", "as_of", "skill"}
@@ -88,7 +89,7 @@ class RevParseRequest(OfPast):
     short: Annotated[bool, Opt("Shorten ids as git does, so far as they stay unambiguous")] = False
 
 
-def _rev_parse(session: VerbSession, request: RevParseRequest) -> Answer:
+def _rev_parse(session: VerbSession, request: RevParseRequest) -> Answer[object]:
     commits = plumbing.rev_parse(session.context, request.words, short=request.short)
     return Answer(lines=(f"{'^' if commit.excluded else ''}{commit.commit}" for commit in commits))
 

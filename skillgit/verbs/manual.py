@@ -42,7 +42,7 @@ class CompletionRequest:
     shell: Annotated[Shell, Arg("SHELL")]
 
 
-def _completion(session: VerbSession, request: CompletionRequest) -> Answer:
+def _completion(session: VerbSession, request: CompletionRequest) -> Answer[object]:
     del session
     kind = get_completion_class(request.shell)
     if kind is None:
@@ -64,7 +64,7 @@ class HelpRequest:
     manual: Annotated[bool, Opt("Print its manual page, for man -l -", "--man")] = False
 
 
-def _help(session: VerbSession, request: HelpRequest) -> Answer:
+def _help(session: VerbSession, request: HelpRequest) -> Answer[object]:
     del session
     ctx = click.get_current_context()
     ctx.meta[EVERY_COMMAND] = request.every

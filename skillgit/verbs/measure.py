@@ -38,7 +38,7 @@ with loaded_on_use():
     from skillgit.view import gate, judges, measurements, rules
 
 
-def _eval(session: TerminalSession, request: EvalRequest) -> Answer:
+def _eval(session: TerminalSession, request: EvalRequest) -> Answer[object]:
     for option in ("repeats", "items", "other_judge", "labels"):
         refuse_without(request, "judge", option)
     for option in ("fresh", "model", "against", "note"):
@@ -78,7 +78,7 @@ def _eval(session: TerminalSession, request: EvalRequest) -> Answer:
 EVAL = Verb("eval", EvalRequest, _eval, Effect.PAYS)
 
 
-def _claim(session: VerbSession, request: ClaimRequest) -> Answer:
+def _claim(session: VerbSession, request: ClaimRequest) -> Answer[object]:
     result = claim.claim(session.context, request)
     return Answer("claim/1", result, measurements.claim_lines(result, session.screen))
 
@@ -91,7 +91,7 @@ CLAIM = Verb(
 )
 
 
-def _verify(session: TerminalSession, request: VerifyRequest) -> Answer:
+def _verify(session: TerminalSession, request: VerifyRequest) -> Answer[object]:
     refuse_without(request, "sample", "seed")
     lines = measurements.checked_lines
     return measured(
@@ -102,7 +102,7 @@ def _verify(session: TerminalSession, request: VerifyRequest) -> Answer:
 VERIFY = Verb("verify", VerifyRequest, _verify, lambda request: Effect.PAYS if request.sample else Effect.READS)
 
 
-def _gate(session: TerminalSession, request: GateRequest) -> Answer:
+def _gate(session: TerminalSession, request: GateRequest) -> Answer[object]:
     if request.dry_run and (request.markdown or request.output is not None):
         raise MisuseError("a dry run has no verdict to write")
     if request.markdown and session.form is Form.JSON:
@@ -130,7 +130,7 @@ def _gate_effect(request: GateRequest) -> Effect:
 GATE = Verb("gate", GateRequest, _gate, _gate_effect)
 
 
-def _ablate(session: TerminalSession, request: AblateRequest) -> Answer:
+def _ablate(session: TerminalSession, request: AblateRequest) -> Answer[object]:
     return measured(session, ablate.ablate, request, "ablate/1", rules.ablated, ends_with=lambda it: it.exit_code)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from skillgit.app.workspace.context import Context
 from skillgit.errors import ExitCode
 from skillgit.lazy import loaded_on_use
-from skillgit.verbs.verb import Answer, TerminalSession
+from skillgit.verbs.verb import Answer, TerminalSession, VerbSession
 from skillgit.view.json_values import named_values
 from skillgit.view.surface import Screen
 
@@ -32,7 +32,7 @@ def measured(
     lines: Callable[[R, Screen], Iterable[str]],
     *,
     ends_with: Callable[[R], ExitCode] = lambda _: ExitCode.OK,
-) -> Answer:
+) -> Answer[R | Plan]:
     """Do what measures something, in sight of the user, and return its result; of a dry run, the plan."""
     with session.watching("measuring") as watcher:
         result = use_case(session.context, request, watcher)
@@ -42,6 +42,7 @@ def measured(
     return Answer(schema, result, lines(result, session.screen), exit_code=ends_with(result))
 
 
-def planned(session: TerminalSession, plan: Plan) -> Answer:
+def planned(session: VerbSession, plan: Plan) -> Answer[Plan]:
     """Return what a command would do and spend; every dry run of a command that spends ends so."""
-    return Answer("plan/2", {**named_values(plan), "sentence": plan.sentence}, plan_view.planned(plan, session.screen))
+    document = {**named_values(plan), "sentence": plan.sentence}
+    return Answer("plan/2", plan, plan_view.planned(plan, session.screen), document=document)

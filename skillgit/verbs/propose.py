@@ -12,7 +12,7 @@ with loaded_on_use():
     from skillgit.view import deliveries
 
 
-def _propose(session: TerminalSession, request: ProposeRequest) -> Answer:
+def _propose(session: TerminalSession, request: ProposeRequest) -> Answer[object]:
     if request.dry_run:
         return planned(session, propose.plan_propose(session.context, request))
     with session.watching("training") as watcher:

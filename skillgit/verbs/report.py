@@ -34,7 +34,7 @@ class ReportRequest(OfRun, OfSkill, OfPast):
     opens: Annotated[bool, Opt("Show the page in the browser", "--open")] = False
 
 
-def _report(session: VerbSession, request: ReportRequest) -> Answer:
+def _report(session: VerbSession, request: ReportRequest) -> Answer[object]:
     if request.output == "-" and (request.opens or session.form is Form.JSON):
         raise MisuseError(f"--output - cannot be combined with {'--open' if request.opens else '--json'}")
     result = report.report(session.context, request.run)

@@ -37,7 +37,7 @@ class BlameRequest(OfSkill, OfPast):
     ] = ()
 
 
-def _blame(session: VerbSession, request: BlameRequest) -> Answer:
+def _blame(session: VerbSession, request: BlameRequest) -> Answer[provenance.Blame]:
     ranges = [*map(_range, request.ranges)]
     result = provenance.blame(session.context, request.revision, request.path, ranges)
     lines = rules_view.lines(result, session.screen)
@@ -77,7 +77,7 @@ class WhyRequest(OfSkill, OfPast):
     path: Annotated[str, Opt("Look in this file of the skill only", "--file", metavar="PATH")] = ""
 
 
-def _why(session: VerbSession, request: WhyRequest) -> Answer:
+def _why(session: VerbSession, request: WhyRequest) -> Answer[why.Story]:
     story = why.why(session.context, request.rule, request.revision, request.path)
     notes = _lacking(session, story.run, "failures and findings") if story.absent else ()
     return Answer("why/1", story, why_view.lines(story, session.screen, session.now), pager=True, notes=notes)

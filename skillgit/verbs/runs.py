@@ -10,6 +10,7 @@ from typing import Annotated
 
 from skillgit.app.workspace.request import Arg, OfPast, OfSkill, Opt
 from skillgit.domain.address import version_label
+from skillgit.index.rows import RunRow
 from skillgit.lazy import loaded_on_use
 from skillgit.verbs.notes import no_runs, unreadable_runs
 from skillgit.verbs.verb import LIST, Answer, Effect, Form, Verb, VerbSession
@@ -40,7 +41,7 @@ class RunsRequest(OfSkill, OfPast):
     ] = ()
 
 
-def _runs(session: VerbSession, request: RunsRequest) -> Answer:
+def _runs(session: VerbSession, request: RunsRequest) -> Answer[run_list.RunListing]:
     listing = run_list.run_list(session.context, partial(COLUMNS.chosen, filters=request.filters, sort=request.sort))
     rows = listing.rows
     making = status.spent_on_unfinished(session.context) if rows and session.form in {Form.TEXT, Form.JSON} else None
@@ -54,7 +55,8 @@ def _runs(session: VerbSession, request: RunsRequest) -> Answer:
             COLUMNS.lines(rows, session.screen, now=session.now), unfinished(making, session.screen, with_run=True)
         )
 
-    return Answer(table=COLUMNS, rows=rows, result={"unfinished": making}, lines=lines(), pager=True, notes=notes)
+    document = {"unfinished": making}
+    return Answer(table=COLUMNS, rows=rows, result=listing, lines=lines(), pager=True, notes=notes, document=document)
 
 
 RUNS = Verb("runs", RunsRequest, _runs, forms=LIST)
@@ -65,7 +67,7 @@ class StatusRequest(OfSkill, OfPast):
     """See `skillgit cost` for what it has cost, and `skillgit log` for its events."""
 
 
-def _status(session: VerbSession, request: StatusRequest) -> Answer:
+def _status(session: VerbSession, request: StatusRequest) -> Answer[status.Status]:
     del request
     result = status.status(session.context)
     notes = [*unreadable_runs(session.context)]
@@ -87,10 +89,11 @@ class UseRequest:
     run: Annotated[str, Arg("RUN", words="runs")]
 
 
-def _use(session: VerbSession, request: UseRequest) -> Answer:
+def _use(session: VerbSession, request: UseRequest) -> Answer[RunRow]:
     row = revision_range.use(session.context, request.run)
     best = f"best {version_label(row.best_version)} {score(row.best_score)}"
-    return Answer("use/1", {"run": row}, [f"default run is now {row.name}, {best}; next: skillgit log"])
+    lines = [f"default run is now {row.name}, {best}; next: skillgit log"]
+    return Answer("use/1", row, lines, document={"run": row})
 
 
 USE = Verb("use", UseRequest, _use, Effect.HISTORY)

@@ -49,7 +49,7 @@ class ServeRequest:
     revoke: Annotated[str, Opt("End the link of NAME at once", metavar="NAME")] = ""
 
 
-def _serve(session: TerminalSession, request: ServeRequest) -> Answer:
+def _serve(session: TerminalSession, request: ServeRequest) -> Answer[object]:
     refuse_together(request, "invite", "tokens", "revoke")
     refuse_without(request, "invite", "role")
     for name in ("host", "tls_cert", "tls_key", "behind_proxy", "opens"):
@@ -89,7 +89,7 @@ class McpRequest:
     """
 
 
-def _mcp(session: TerminalSession, request: McpRequest) -> Answer:
+def _mcp(session: TerminalSession, request: McpRequest) -> Answer[object]:
     del request
     if session.answers:
         session.note("this waits for an agent, which speaks JSON; Ctrl-D ends it")

@@ -49,7 +49,7 @@ class ConfigRequest(OfSkill):
     show_origin: Annotated[bool, Opt("Show where each value comes from")] = False
 
 
-def _config(session: VerbSession, request: ConfigRequest) -> Answer:
+def _config(session: VerbSession, request: ConfigRequest) -> Answer[object]:
     result = skill_tasks.load_for_skill(session.context, request.config, request.overrides)
     rows = [{"key": entry.key, "value": entry.value, "origin": str(entry.origin)} for entry in result.entries]
     return Answer(
@@ -108,7 +108,7 @@ class DoctorRequest(Capped, Quiet, OfSkill):
     ] = None
 
 
-def _doctor(session: TerminalSession, request: DoctorRequest) -> Answer:
+def _doctor(session: TerminalSession, request: DoctorRequest) -> Answer[object]:
     if request.local:
         return _local(session, request)
     refuse_without(request, "local", "ports", "write")
@@ -135,7 +135,7 @@ def _doctor(session: TerminalSession, request: DoctorRequest) -> Answer:
     )
 
 
-def _local(session: TerminalSession, request: DoctorRequest) -> Answer:
+def _local(session: TerminalSession, request: DoctorRequest) -> Answer[object]:
     for parameter in given(request):
         if parameter.name not in {"local", "call", "ports", "write", "config", "skill", "quiet"}:
             raise MisuseError(f"{option_of(parameter)} cannot be combined with --local")
@@ -195,7 +195,7 @@ class PluginsRequest(Quiet):
     ] = ""
 
 
-def _plugins(session: TerminalSession, request: PluginsRequest) -> Answer:
+def _plugins(session: TerminalSession, request: PluginsRequest) -> Answer[object]:
     refuse_without(request, "fetch", "subset", "revision", "ids")
     refuse_without(request, "name", "fetch")
     context, screen, listing = session.context, session.screen, LISTS["plugins"]

@@ -22,7 +22,7 @@ class SqlRequest(OfPast):
     query: Annotated[str, Arg("QUERY")]
 
 
-def _sql(session: VerbSession, request: SqlRequest) -> Answer:
+def _sql(session: VerbSession, request: SqlRequest) -> Answer[object]:
     if session.tabular or session.form is Form.JSONL:
         return Answer(rows=_rows(session, request.query))
     with plumbing.sql(session.context, request.query) as answer:

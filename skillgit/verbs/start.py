@@ -44,7 +44,7 @@ class InitRequest:
     ] = None
 
 
-def _init(session: VerbSession, request: InitRequest) -> Answer:
+def _init(session: VerbSession, request: InitRequest) -> Answer[object]:
     result = starting_point.init(session.context, request.directory, request.seed, environment=request.environment)
     seed = f"{'seed' if result.added else 'skill there before'} {result.skill_path} on {result.branch}"
     summary = session.screen.dotted(
@@ -82,7 +82,7 @@ class ImportRequest:
     dry_run: DryRun = False
 
 
-def _import(session: VerbSession, request: ImportRequest) -> Answer:
+def _import(session: VerbSession, request: ImportRequest) -> Answer[object]:
     result = outputs.import_outputs(session.context, request.outputs, request.run, dry_run=request.dry_run)
     notes = [(sentence, "") for sentence in result.remarks] if session.form is not Form.JSON else []
     return Answer("import/1", result, deliveries.lines(result, session.screen), notes=notes)

@@ -52,7 +52,7 @@ class AddRequest(OfSkill):
     identity: Annotated[str | None, Opt("A name; default: made from the content", "--id", metavar="ID")] = None
 
 
-def _add(session: TerminalSession, request: AddRequest) -> Answer:
+def _add(session: TerminalSession, request: AddRequest) -> Answer[object]:
     refuse_together(request, "file", "skill")
     check: object = request.check
     if request.check is not None and request.check.lstrip().startswith("{"):
@@ -95,7 +95,7 @@ def _kind(request: DraftRequest) -> str:
     return SESSIONS if word in set(sessions.SessionAgent) else _DIR
 
 
-def _draft(session: TerminalSession, request: DraftRequest) -> Answer:
+def _draft(session: TerminalSession, request: DraftRequest) -> Answer[object]:
     kind, context = _kind(request), session.context
     refuse_together(request, "subject", "skill")
     for parameter in given(request):
@@ -160,7 +160,7 @@ class ReviewRequest:
     into: Annotated[Path | None, Opt("Where accepted drafts go; default: tasks/NAME.jsonl", metavar="FILE")] = None
 
 
-def _review(session: TerminalSession, request: ReviewRequest) -> Answer:
+def _review(session: TerminalSession, request: ReviewRequest) -> Answer[object]:
     context, screen = session.context, session.screen
     if request.file is not None:
         for name in ("skill", "drop", "into"):

@@ -17,7 +17,7 @@ with loaded_on_use():
     from skillgit.view import plan
 
 
-def _train(session: TerminalSession, request: TrainRequest) -> Answer:
+def _train(session: TerminalSession, request: TrainRequest) -> Answer[object]:
     if request.placebo is not None:
         overrides = (*request.overrides, f"train.placebo={request.placebo}")
         request = replace(request, overrides=overrides, placebo=None)

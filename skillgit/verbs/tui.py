@@ -27,7 +27,7 @@ def has_terminal(session: TerminalSession) -> bool:
     return session.screen.terminal and session.notes_screen.terminal
 
 
-def _tui(session: TerminalSession, request: TuiRequest) -> Answer:
+def _tui(session: TerminalSession, request: TuiRequest) -> Answer[object]:
     if not has_terminal(session):
         raise UsageError("tui needs a terminal", hint="skillgit log")
     unicode = session.screen.unicode and not request.ascii_only

@@ -42,7 +42,7 @@ class FsckRequest(OfRun):
     repair: Annotated[bool, Opt("Repair what can be derived from history, and rebuild a bad index")] = False
 
 
-def _fsck(session: VerbSession, request: FsckRequest) -> Answer:
+def _fsck(session: VerbSession, request: FsckRequest) -> Answer[object]:
     report = fsck.fsck(session.context, request.run, deep=request.deep, repair=request.repair)
     notes = []
     if session.form is Form.TEXT and any(problem.repairable for problem in report.problems):
@@ -93,7 +93,7 @@ class LintRequest(OfSkill):
     evidence: Annotated[bool, Opt("With --secrets: look at evidence and folded candidates too")] = False
 
 
-def _lint(session: VerbSession, request: LintRequest) -> Answer:
+def _lint(session: VerbSession, request: LintRequest) -> Answer[object]:
     refuse_together(request, "library", "secrets")
     refuse_without(request, "library", "window", "base")
     refuse_without(request, "base", "head")
@@ -132,7 +132,7 @@ def _lint(session: VerbSession, request: LintRequest) -> Answer:
 LINT = Verb("lint", LintRequest, _lint)
 
 
-def _gc(session: VerbSession, request: GcRequest) -> Answer:
+def _gc(session: VerbSession, request: GcRequest) -> Answer[object]:
     rows = maintenance.gc(session.context, request)
     has_space = session.form is Form.TEXT and any(row.dropped for row in rows) and not request.dry_run
     return Answer(

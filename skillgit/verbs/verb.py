@@ -7,22 +7,24 @@
         run: Annotated[str, Arg("RUN", words="runs")]
 
 
-    def _use(session: VerbSession, request: UseRequest) -> Answer:
+    def _use(session: VerbSession, request: UseRequest) -> Answer[RunRow]:
         row = use(session.context, request.run)
-        return Answer("use/1", {"run": row}, [f"default run is now {row.name}"])
+        return Answer("use/1", row, [f"default run is now {row.name}"], document={"run": row})
 
 
     USE = Verb("use", UseRequest, _use, Effect.HISTORY)
 
-The catalogue names its section and its module, and says in one line what it does.
+The catalogue names its section and its module, and says in one line what it does. A page asks
+``USE.ask(context, UseRequest(run="demo"))`` and gets the row. Where a command answers in several ways, each is a verb
+of the same name and request, with the type of its own value; the one that the catalogue names chooses among them.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from types import ModuleType
@@ -31,14 +33,21 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar
 from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.request import command_words
 from skillgit.errors import ExitCode, SkillgitError
+from skillgit.lazy import loaded_on_use
 from skillgit.view.surface import Screen
 from skillgit.view.table import Table
+
+with loaded_on_use():
+    from skillgit.app.setup import plan as plans
+    from skillgit.app.workspace import revision
+    from skillgit.view import progress
 
 if TYPE_CHECKING:
     from skillgit.app.exchange.connection import Listener
     from skillgit.view.progress import SilentWatcher
 
 Q = TypeVar("Q")
+R_co = TypeVar("R_co", covariant=True)
 
 
 class Effect(StrEnum):
@@ -62,12 +71,13 @@ EFFECTS: Final = {
 
 
 class Form(StrEnum):
-    """In which form an answer is printed."""
+    """In which form an answer is wanted."""
 
     TEXT = "text"
     JSON = "json"
     JSONL = "jsonl"
     PLAIN = "plain"
+    VALUE = "value"  # not printed: a page, a screen or a tool shows the value
 
 
 DOCUMENT: Final = (Form.JSON,)
@@ -77,12 +87,12 @@ LIST: Final = (Form.JSON, Form.PLAIN)
 
 
 @dataclass(slots=True)
-class Answer:
+class Answer(Generic[R_co]):
     """What a verb answers, for every form.
 
     Attributes:
         schema: The shape of the JSON document; of a list, its table says it.
-        result: The document's body: a dataclass or a mapping; of a list, what it has before the rows.
+        result: The value that answers, and the document's body; of a list, what that has before the rows.
         lines: What people read; bytes are shown as they are. They are made when they are read.
         table: The list that the rows belong to.
         rows: The rows of a list; without ``lines`` the table draws them.
@@ -90,10 +100,11 @@ class Answer:
         pager: Whether a terminal pages it.
         notes: Sentences in addition to the answer, each with a hint or none; or a hint alone.
         error: What the command ends with after its answer: a part of the work failed.
+        document: The document's body where it is not the value.
     """
 
     schema: str = ""
-    result: object = None
+    result: R_co = None  # type: ignore[assignment]
     lines: Iterable[str | bytes] | None = None
     table: Table[Any] | None = None
     rows: Iterable[object] = ()
@@ -101,6 +112,12 @@ class Answer:
     pager: bool = False
     notes: Sequence[tuple[str, str]] = ()
     error: SkillgitError | None = None
+    document: object = None
+
+    @property
+    def body(self) -> object:
+        """What the JSON document has, but for the rows of a list."""
+        return self.result if self.document is None else self.document
 
     def for_people(self, screen: Screen, now: datetime) -> Iterable[str | bytes]:
         """Return the lines that people read."""
@@ -144,7 +161,7 @@ class ReadingSession(VerbSession):
     """A session of something that shows an answer, as a pane of the screens does; it keeps what is noted."""
 
     context: Context
-    where: Screen
+    where: Screen = field(default_factory=Screen)
     form: Form = Form.TEXT
     quiet: bool = True
     notes: list[str] = field(default_factory=list)
@@ -155,6 +172,11 @@ class ReadingSession(VerbSession):
 
     def note(self, *sentences: str, hint: str = "") -> None:
         self.notes += [*sentences, *([f"hint: {hint}"] if hint else [])]
+
+    def watching(self, work: str) -> AbstractContextManager[SilentWatcher[Any]]:
+        """Show no progress: what takes long runs as a command, and here it is only planned."""
+        del work
+        return nullcontext(progress.SilentWatcher())
 
 
 class TerminalSession(VerbSession):
@@ -191,7 +213,7 @@ class TerminalSession(VerbSession):
         """
 
     @abstractmethod
-    def present(self, answer: Answer) -> None:
+    def present(self, answer: Answer[object]) -> None:
         """Print an answer before the command ends, as that of one that fails."""
 
     @abstractmethod
@@ -231,7 +253,7 @@ class TerminalSession(VerbSession):
 
 
 @dataclass(frozen=True, slots=True)
-class Verb(Generic[Q]):
+class Verb(Generic[Q, R_co]):
     """A command.
 
     Attributes:
@@ -246,7 +268,7 @@ class Verb(Generic[Q]):
 
     name: str
     request: type[Q]
-    run: Callable[[Any, Q], Answer]
+    run: Callable[[Any, Q], Answer[R_co]]
     effect: Effect | Callable[[Q], Effect] = Effect.READS
     forms: Sequence[Form] = DOCUMENT
     warning: str = ""
@@ -266,3 +288,29 @@ class Verb(Generic[Q]):
         """Return what a person reads before ``request`` is carried out; empty where it changes nothing."""
         effect = self.effect_of(request)
         return "" if effect is Effect.READS else self.warning or EFFECTS[effect]
+
+    def answer(self, context: Context, request: Q) -> Answer[R_co]:
+        """Return what answers ``request`` for a surface that shows the value and the rows, and prints no lines."""
+        return self.run(ReadingSession(context_of(context, request), form=Form.VALUE), request)
+
+    def ask(self, context: Context, request: Q) -> R_co:
+        """Return the value that answers ``request``."""
+        return self.answer(context, request).result
+
+    def plan(self, context: Context, request: Q) -> plans.Plan:
+        """Return what carrying out ``request``, which may ask models, would do and cost."""
+        dry: Any = request
+        plan = self.ask(context, replace(dry, dry_run=True))
+        if not isinstance(plan, plans.Plan):
+            raise TypeError(f"{self.name} does not plan")
+        return plan
+
+
+def context_of(context: Context, request: object) -> Context:
+    """Return the context that ``request`` asks in: of the skill that it means, and of the past."""
+    context = replace(context, skill=getattr(request, "skill", "") or context.skill)
+    past = getattr(request, "as_of", "") or context.as_of
+    run = getattr(request, "run", None)
+    if past and run and ".." not in run and "/" not in past and revision.is_address(past):
+        past = f"{run}/{past}"  # v3 is a version of the run that is named
+    return replace(context, as_of=past)

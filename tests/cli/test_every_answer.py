@@ -21,8 +21,8 @@ from skillgit.cli.diagnostics import Diagnostics
 from skillgit.cli.output import Output
 from skillgit.cli.session import CommandSession
 from skillgit.errors import SkillgitError
-from skillgit.verbs.command_line import context_of, read_words, verb_of
-from skillgit.verbs.verb import Effect, Form
+from skillgit.verbs.command_line import read_words, verb_of
+from skillgit.verbs.verb import Effect, Form, context_of
 from skillgit.view.catalogue import ENTRIES
 from skillgit.view.surface import Screen
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
 from enum import Enum
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from skillgit.app.deliver.requests import Agent, Scope
 from skillgit.app.workspace.invitations import Role
@@ -19,9 +17,7 @@ from skillgit.domain.ids import check_run_name
 from skillgit.errors import RevisionNotFoundError, SkillgitError, UsageError
 from skillgit.index.rows import LogRow
 from skillgit.verbs.command_line import verb_of
-from skillgit.verbs.verb import Effect, ReadingSession
-from skillgit.view.progress import SilentWatcher
-from skillgit.view.surface import Screen
+from skillgit.verbs.verb import Effect
 from skillgit.web.rendering import Answer, Page, Visit, address, page
 
 _LONGEST: Final = 4_000
@@ -132,14 +128,6 @@ ACTIONS: Final = (
 )
 
 
-class _Planning(ReadingSession):
-    """A session of a dry run, which shows no progress."""
-
-    def watching(self, work: str) -> AbstractContextManager[SilentWatcher[Any]]:
-        del work
-        return nullcontext(SilentWatcher())
-
-
 def _fitting(visit: Visit, action: Action) -> LogRow:
     """Return the event of an address that ``action`` fits."""
     text = f"{visit.parameters['run']}/{visit.parameters['event']}"
@@ -157,7 +145,7 @@ def action_page(action: Action, visit: Visit) -> Answer:
     plan, error = None, None
     if verb.effect_of(request) is Effect.PAYS:
         try:
-            plan = verb.run(_Planning(visit.context, Screen()), replace(request, dry_run=True)).result
+            plan = verb.plan(visit.context, request)
         except SkillgitError as refusal:
             error = refusal
     return Page(
