@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import accumulate, pairwise
+from typing import Final
 
 from skillgit.domain.sequence_diff import ALIKE, UNSPACED, agreeing, differences, similarity, words
 
@@ -341,3 +342,50 @@ def _path_of(header: str) -> str:
     """Return the path of a file that only its first line names: twice, after ``a/`` and after ``b/``."""
     names = header.removeprefix(_FILE)
     return _path(names[len(names) // 2 + 1 :], "b/")
+
+
+DIFFERENCES: Final = 1_500_000  # characters of all differences of a report
+_DIFFERENCE: Final = 150_000
+_LINE: Final = 2_000
+_AROUND: Final = 60  # characters that a line of a page needs around its text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiffExcerpt:
+    files: tuple[FileDiff, ...] = ()
+    left_out: int = 0
+
+
+class DiffAllowance:
+    """The room that is left for differences; the first ones are served first."""
+
+    def __init__(self, characters: int = DIFFERENCES) -> None:
+        self._left = characters
+
+    def take(self, files: tuple[FileDiff, ...]) -> DiffExcerpt:
+        """Return as much of ``files`` as has room, whole lines from the first one on."""
+        room = min(self._left, _DIFFERENCE)
+        diffs: list[FileDiff] = []
+        for file in files:
+            hunks: list[Hunk] = []
+            for hunk in file.hunks:
+                lines: list[Line] = []
+                for line in map(_shortened, hunk.lines):
+                    room -= len(line.text) + _AROUND
+                    if room < 0:
+                        break
+                    lines.append(line)
+                if lines:
+                    hunks.append(replace(hunk, lines=tuple(lines)))
+            if hunks or not file.hunks:
+                diffs.append(replace(file, hunks=tuple(hunks)))
+        left_out = sum(file.added + file.removed for file in files) - sum(file.added + file.removed for file in diffs)
+        self._left -= sum(len(line.text) + _AROUND for file in diffs for hunk in file.hunks for line in hunk.lines)
+        return DiffExcerpt(files=tuple(diffs), left_out=left_out)
+
+
+def _shortened(line: Line) -> Line:
+    if len(line.text) <= _LINE:
+        return line
+    spans = tuple((start, min(end, _LINE)) for start, end in line.spans if start < _LINE)
+    return replace(line, text=f"{line.text[:_LINE]}…", spans=spans)

@@ -20,11 +20,10 @@ from textual.filter import LineFilter
 from textual.screen import ModalScreen, Screen
 from textual.worker import get_current_worker
 
-from skillgit.app.history.browse import standing
 from skillgit.app.workspace import command_journal
 from skillgit.app.workspace.command_journal import CommandRecord
 from skillgit.app.workspace.context import Context
-from skillgit.app.workspace.workspace import git_settings, one_snapshot
+from skillgit.app.workspace.workspace import change_stamp, git_settings, one_snapshot
 from skillgit.errors import SkillgitError
 from skillgit.lazy import loaded_on_use
 from skillgit.tui import keymap, theme
@@ -188,7 +187,7 @@ class SkillgitApp(App[None]):
         self.notify(f"{error}{hint}", severity="error", markup=False)
 
     def _look(self) -> None:
-        self.read(standing, then=self._looked, on_error=lambda _: None, group="watch")
+        self.read(change_stamp, then=self._looked, on_error=lambda _: None, group="watch")
 
     def _looked(self, standing: str) -> None:
         has_changed, self._seen = bool(self._seen) and standing != self._seen, standing

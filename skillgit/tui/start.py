@@ -13,16 +13,16 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from skillgit.app.history import browse
-from skillgit.app.history.browse import EventPage, Overview, standing
 from skillgit.app.workspace.context import Context
-from skillgit.app.workspace.workspace import git_settings
+from skillgit.app.workspace.workspace import change_stamp, git_settings
 from skillgit.forks import made_ahead
 from skillgit.index.event_pages import Point
 from skillgit.index.log_filter import Selection
 from skillgit.index.rows import RunRow
 from skillgit.lazy import loaded_on_use
 from skillgit.tui.keymap import KEYS
+from skillgit.verbs import browse
+from skillgit.verbs.browse import EventPage, Overview
 
 with loaded_on_use():
     from skillgit.app.history.diff import text
@@ -60,7 +60,7 @@ def named(runs: Sequence[RunRow], name: str) -> str:
 
 def read_start(context: Context, run: str) -> StartPicture:
     """Read what the first picture shows; ``run`` is the run to begin with, empty for the default run."""
-    before, overview = standing(context), browse.overview(context)
+    before, overview = change_stamp(context), browse.overview(context)
     first = named(overview.runs, run) or overview.run
     return StartPicture(
         standing=before,

@@ -7,25 +7,69 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from itertools import count, groupby, pairwise
 from math import ceil, floor
 from typing import Final, NamedTuple
 
-from skillgit.app.history.curves import Axis, RunCurve, is_mark
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.statistics import wilson_interval
-from skillgit.index.rows import LogRow
+from skillgit.index.rows import LogRow, RunRow
 from skillgit.view import event_marks, numbers
 from skillgit.view.event_marks import Entry
 from skillgit.view.text import fit, one_line
 
 POINTS: Final = 800  # decisions that are drawn, the newest ones
 RUNS: Final = 6  # that have a line, a sign and a colour of their own
-UNITS: Final = {Axis.STEP: "step", Axis.CALL: "paid calls", Axis.DOLLAR: "dollars"}
 _SPREAD: Final = 0.55  # the part of a step's width that several events of one step are spread over
 _LETTER: Final = 6.3  # about how wide a letter of a tip is
 _TIP_HEIGHT: Final = 56
 _LABEL_HEIGHT: Final = 15
+
+
+class Axis(StrEnum):
+    """What a curve runs along."""
+
+    STEP = "step"
+    CALL = "call"
+    DOLLAR = "dollar"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CurvePoint:
+    """One event: what the gate decided, where on the axis, and how the run did from then on."""
+
+    row: LogRow
+    x: float  # the step, or the calls or the dollars that the run had spent with it
+    score: float  # the score of the version that the run is at, on the selection split under the run's metric
+    interval: tuple[float, float] | None  # its 95 % Wilson interval; absent for means that are not of hard scores
+    is_mark: bool  # whether it is a decision with a score of its own, or a bound of it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunCurve:
+    """The score of a run over its course, oldest first: a stair, as each score lasts until the next point."""
+
+    run: RunRow
+    by: Axis
+    points: tuple[CurvePoint, ...]
+    left_out: int  # how many events of the run have no point
+
+    @property
+    def end(self) -> float:
+        """Where the newest event is on the axis."""
+        return self.points[-1].x if self.points else 0.0
+
+
+_UNMARKED = frozenset({EventKind.SLOW_PROPOSED, EventKind.MEASURED, EventKind.RUN_FINISHED})
+
+
+def is_mark(row: LogRow) -> bool:
+    """Say whether a decision has a sign on a curve: a slow update that was merged has that of its merge."""
+    return row.known is not None and (row.kind not in _UNMARKED or row.decision in {"reject", "indecisive"})
+
+
+UNITS: Final = {Axis.STEP: "step", Axis.CALL: "paid calls", Axis.DOLLAR: "dollars"}
 
 
 class Size(NamedTuple):

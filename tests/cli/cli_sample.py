@@ -314,8 +314,8 @@ STOPPED = RunRow(
     usd=0.0,
 )
 RUNS = (LIVE, STOPPED, DONE)
-RUN_LIST = RunListing(rows=RUNS, total=3, unreadable={}, courses={}, environments=(), models=())
-NO_RUNS = RunListing(rows=(), total=0, unreadable={}, courses={}, environments=(), models=())
+RUN_LIST = RunListing(rows=RUNS, total=3, unreadable={}, environments=(), models=())
+NO_RUNS = RunListing(rows=(), total=0, unreadable={}, environments=(), models=())
 UNFINISHED = (Unfinished(run=STOPPED.name, what="step 8", cost=Cost(calls=40, tokens_in=23_000, tokens_out=900)),)
 
 STATUS = Status(

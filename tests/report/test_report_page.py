@@ -26,6 +26,7 @@ from skillgit.app.history.log import log
 from skillgit.app.history.matrix import matrix
 from skillgit.app.history.requests import ItemsRequest
 from skillgit.app.history.status import runs
+from skillgit.domain import text_diff
 from skillgit.report.page import page
 from skillgit.verbs.command_line import read_words
 from skillgit.view.surface import UNICODE
@@ -245,7 +246,7 @@ def test_what_is_left_out_of_a_long_run_is_said(repo, monkeypatch) -> None:
     write_long_run(repo, versions=8, items=12)
     for module, name, value in (
         (whole_report, "DETAILED", 3), (whole_report, "LISTED", 6), (whole_report, "RULES", 4),
-        (whole_report, "ITEMS", 5), (whole_report, "COLUMNS", 4), (whole_report, "_DIFFERENCE", 150),
+        (whole_report, "ITEMS", 5), (whole_report, "COLUMNS", 4), (text_diff, "_DIFFERENCE", 150),
     ):  # fmt: skip
         monkeypatch.setattr(module, name, value)
     _, whole = made(repo)

@@ -14,7 +14,7 @@ from textual.css.stylesheet import Stylesheet
 from textual.filter import Monochrome
 from textual.screen import ModalScreen
 
-from skillgit.app.history.live import LiveLook, RunLimits, Snapshot, StageCount, Standing
+from skillgit.app.workspace.live import LiveLook, RunLimits, Snapshot, StageCount, Standing
 from skillgit.domain.outcomes import Failing
 from skillgit.tui import theme
 from skillgit.tui.screens.compare import CompareScreen

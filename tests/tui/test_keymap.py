@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from textual.keys import _character_to_key
 
-from skillgit.app.history.filter_language import TOKENS
 from skillgit.tui import keymap
+from skillgit.verbs.filter_language import TOKENS
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "tui.md"
 PLACES = {

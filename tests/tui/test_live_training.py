@@ -23,8 +23,8 @@ from program import SKILLGIT, new_repository, refs, skillgit, surroundings
 from wire import wire_server
 from wire.training import ENVIRONMENT, over
 
-from skillgit.app.history.live import Standing, live
 from skillgit.app.workspace.command_journal import commands
+from skillgit.app.workspace.live import Standing, live
 from skillgit.tui.screens import live as live_text
 from skillgit.tui.screens.history import HistoryScreen
 

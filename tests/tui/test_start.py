@@ -10,7 +10,7 @@ import pytest
 from sample_run import RUN, write_run
 
 from skillgit import forks
-from skillgit.app.history.browse import standing
+from skillgit.app.workspace.workspace import change_stamp
 from skillgit.errors import RepositoryNotFoundError
 from skillgit.store.repo import Repo
 from skillgit.tui import start
@@ -62,7 +62,7 @@ def test_another_process_reads_the_same(sample, context_of, monkeypatch):
         told = reading()
 
     assert (told.overview, told.page, told.scores) == (expected.overview, expected.page, expected.scores)
-    assert told.standing == standing(context)
+    assert told.standing == change_stamp(context)
     assert told.settings["process"] != str(here)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Final
 
 from skillgit.app.attribution.provenance import Blame, blame, find_place
@@ -25,7 +25,7 @@ from skillgit.domain.address import version_label
 from skillgit.domain.edit import LeftOut
 from skillgit.domain.event import Event
 from skillgit.domain.event_kinds import EventKind
-from skillgit.domain.text_diff import FileDiff, Hunk, Line, detailed, read_patch
+from skillgit.domain.text_diff import DiffAllowance, DiffExcerpt, detailed, read_patch
 from skillgit.index import version_queries
 from skillgit.index.rows import LogRow
 from skillgit.store import diff as store_diff
@@ -36,52 +36,7 @@ COLUMNS: Final = 110  # versions of the map: the first one, the best one and the
 DETAILED: Final = 150  # versions, and as many rejected candidates, that are reported in full, the newest ones
 LISTED: Final = 600  # versions, and as many rejected candidates, that have a line in a table, the newest ones
 RULES: Final = 150  # rules that have a story, the first ones of the skill
-DIFFERENCES: Final = 1_500_000  # characters of all differences of a report
-_DIFFERENCE: Final = 150_000
-_LINE: Final = 2_000
-_AROUND: Final = 60  # characters that a line of a page needs around its text
 _CONTEXT: Final = 3  # unchanged lines around a change; what the reader's git is set to must not change a page
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DiffExcerpt:
-    files: tuple[FileDiff, ...] = ()
-    left_out: int = 0
-
-
-class DiffAllowance:
-    """The room that is left for differences; the first ones are served first."""
-
-    def __init__(self, characters: int = DIFFERENCES) -> None:
-        self._left = characters
-
-    def take(self, files: tuple[FileDiff, ...]) -> DiffExcerpt:
-        """Return as much of ``files`` as has room, whole lines from the first one on."""
-        room = min(self._left, _DIFFERENCE)
-        diffs: list[FileDiff] = []
-        for file in files:
-            hunks: list[Hunk] = []
-            for hunk in file.hunks:
-                lines: list[Line] = []
-                for line in map(_shortened, hunk.lines):
-                    room -= len(line.text) + _AROUND
-                    if room < 0:
-                        break
-                    lines.append(line)
-                if lines:
-                    hunks.append(replace(hunk, lines=tuple(lines)))
-            if hunks or not file.hunks:
-                diffs.append(replace(file, hunks=tuple(hunks)))
-        left_out = sum(file.added + file.removed for file in files) - sum(file.added + file.removed for file in diffs)
-        self._left -= sum(len(line.text) + _AROUND for file in diffs for hunk in file.hunks for line in hunk.lines)
-        return DiffExcerpt(files=tuple(diffs), left_out=left_out)
-
-
-def _shortened(line: Line) -> Line:
-    if len(line.text) <= _LINE:
-        return line
-    spans = tuple((start, min(end, _LINE)) for start, end in line.spans if start < _LINE)
-    return replace(line, text=f"{line.text[:_LINE]}…", spans=spans)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +45,7 @@ class EventStory:
 
     row: LogRow
     event: Event | None = None
-    difference: DiffExcerpt = DiffExcerpt()
+    difference: DiffExcerpt = field(default_factory=DiffExcerpt)
     edits: tuple[AppliedEdit, ...] = ()  # the edits that took effect; none where the evidence is not here
     left_out: tuple[LeftOut, ...] = ()  # the edits that were chosen and not applied; likewise
     findings: tuple[TrajectoryPattern, ...] = ()

@@ -13,7 +13,6 @@ from skillgit.app.workspace.workspace import open_workspace
 from skillgit.domain.cost import Cost, CostPart, CostSum, Grouping
 from skillgit.index import queries, spending
 from skillgit.index.rows import SpentRow
-from skillgit.index.spending import SpentStretch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,12 +114,6 @@ def cost(context: Context, run: str | None, *, by: Grouping | None = None, all_r
         unpriced=tuple(Unpriced(model=model, calls=calls) for model, calls in sorted(unpriced_calls.items()) if calls),
         unfinished=making,
     )
-
-
-def cost_by_stretch(context: Context, run: str, most: int) -> tuple[SpentStretch, ...]:
-    """Return what the steps of ``run`` cost, oldest first, many of them taken together to at most ``most``."""
-    with open_workspace(context) as workspace:
-        return spending.spent_stretches(workspace.index, find_run(workspace, run), most)
 
 
 def _placed(rows: Sequence[SpentRow], by: Grouping | None, *, all_runs: bool) -> Iterator[tuple[CostRow, Cost]]:

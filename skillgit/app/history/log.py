@@ -159,12 +159,6 @@ def parents_beside(repo: Repo, rows: Sequence[LogRow]) -> Parents:
     return {commit: parents for commit, parents in parents_of.items() if parents}
 
 
-def beside(context: Context, rows: Sequence[LogRow]) -> Parents:
-    """Return what :func:`parents_beside` does, for a page of events."""
-    with open_workspace(context) as workspace:
-        return parents_beside(workspace.repo, rows)
-
-
 def in_order(rows: Sequence[LogRow], parents: Mapping[str, Sequence[str]]) -> tuple[LogRow, ...]:
     """Return ``rows``, which are newest first, so that a run's events are together and below all that rests on them."""
     index_of = {row.commit: index for index, row in enumerate(rows)}

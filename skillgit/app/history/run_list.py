@@ -10,7 +10,7 @@ from skillgit.app.workspace.revision import find_run
 from skillgit.app.workspace.skill_choice import choose_skill
 from skillgit.app.workspace.workspace import open_workspace
 from skillgit.errors import RevisionNotFoundError
-from skillgit.index import queries, version_queries
+from skillgit.index import queries
 from skillgit.index.rows import RunRow
 
 
@@ -19,7 +19,6 @@ class RunListing:
     rows: tuple[RunRow, ...]  # those that are asked for
     total: int  # how many runs there are that can be read
     unreadable: Mapping[str, str]  # run to why its history cannot be read
-    courses: Mapping[str, tuple[float, ...]]  # run to scores of its versions, oldest first; of `rows` from `offset` on
     environments: tuple[str, ...]
     models: tuple[str, ...]
     skills: tuple[str, ...] = ()  # the folders of skills that runs train
@@ -28,25 +27,18 @@ class RunListing:
 Choice = Callable[[Sequence[RunRow]], tuple[RunRow, ...]]
 
 
-def run_list(
-    context: Context, choose: Choice | None = None, *, offset: int = 0, charted: int = 0, most: int = 24
-) -> RunListing:
-    """Return the runs, those in training first, or those that ``choose`` returns of them.
-
-    For ``charted`` of them from ``offset`` on it has how scores went, in ``most`` points each.
-    """
+def run_list(context: Context, choose: Choice | None = None) -> RunListing:
+    """Return the runs, those in training first, or those that ``choose`` returns of them."""
     with open_workspace(context) as workspace:
         every = queries.run_rows(workspace.index, workspace.live())
         if workspace.skill:
             every = tuple(row for row in every if row.skill == workspace.skill)
         every = tuple(sorted(every, key=lambda row: row.running_pid is None))
         rows = choose(every) if choose is not None else every
-        names = [row.name for row in rows[offset : offset + charted]]
         return RunListing(
             rows=rows,
             total=len(every),
             unreadable={run: str(error) for run, error in sorted(workspace.index.broken.items())},
-            courses=version_queries.courses(workspace.index, names, most) if names else {},
             skills=tuple(sorted({row.skill for row in every} - {""})),
             environments=tuple(sorted({row.environment for row in every} - {""})),
             models=tuple(sorted({row.target for row in every} - {""})),

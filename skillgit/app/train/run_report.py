@@ -16,10 +16,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 
-from skillgit.app.history.live import CallFigures, End, RunLimits, Snapshot, StageCount, encoded
 from skillgit.app.history.status import Unfinished
 from skillgit.app.recorded.score_summary import SkillComparison, compare
 from skillgit.app.train.forecast import Forecast, Workload
+from skillgit.app.workspace.live import CallFigures, End, RunLimits, Snapshot, StageCount, encoded
 from skillgit.domain.address import refused_label, version_label
 from skillgit.domain.cost import Caps, Cost
 from skillgit.domain.evaluation import Evaluation, EvaluationSummary, FailedToEvaluate, LoadCounts, Split, cut_phrase

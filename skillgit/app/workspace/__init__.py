@@ -1,1 +1,1 @@
-"""Where a use case is: the repository, the clock, and the versions that words name."""
+"""Where a use case is: the repository, the clock, the versions that words name, and the processes that work here."""

@@ -66,6 +66,13 @@ def trained_here(repo: Repo) -> dict[str, int]:
         return {}
 
 
+def change_stamp(context: Context) -> str:
+    """Return a text that changes with refs, the checkout and who trains; asking the index would take in refs first."""
+    repo = Repo.discover(context.directory)
+    look = repo.look()
+    return f"{look.stamp} {sorted(look.loose.items())} {sorted(trained_here(repo).items())} {repo.head()}"
+
+
 @dataclass(frozen=True, slots=True)
 class _Snapshot:
     thread: int  # SQLite's connections stay in the thread that opened them

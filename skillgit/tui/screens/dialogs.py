@@ -14,11 +14,11 @@ from textual.containers import Horizontal, Vertical
 from textual.screen import ModalScreen, Screen, ScreenResultType
 from textual.widgets import Button, Input, Label, Static
 
-from skillgit.app.history.filter_language import TOKENS
 from skillgit.tui import keymap
 from skillgit.tui.keymap import bindings
 from skillgit.tui.widgets.lines import FindBar, OneLine
 from skillgit.tui.widgets.painted_lines import Painted, PaintedLines, Paragraph, Paragraphs, Part, RowList, app_of
+from skillgit.verbs.filter_language import TOKENS
 from skillgit.view import commands
 from skillgit.view.catalogue import ENTRIES
 from skillgit.view.commands import Ran

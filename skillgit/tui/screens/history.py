@@ -16,10 +16,6 @@ from textual.events import ScreenResume
 from textual.timer import Timer
 from textual.widgets import Input
 
-from skillgit.app.history import browse
-from skillgit.app.history.browse import EventPage, EventStretch, Overview
-from skillgit.app.history.curves import Axis, RunCurve, curves
-from skillgit.app.history.filter_language import TOKENS, narrowed
 from skillgit.domain.address import version_label
 from skillgit.domain.event_kinds import EventKind
 from skillgit.errors import SkillgitError, UsageError
@@ -34,8 +30,12 @@ from skillgit.tui.start import PAGE, STEPS, StartPicture, named
 from skillgit.tui.widgets.curve import ScorePlot, overlaid, run_look
 from skillgit.tui.widgets.lines import FilterBar, FindBar, KeyLine
 from skillgit.tui.widgets.painted_lines import Painted, PaintedLines, Part, RowList, app_of, columns
+from skillgit.verbs import browse
+from skillgit.verbs.browse import EventPage, EventStretch, Overview, curves
+from skillgit.verbs.filter_language import TOKENS, narrowed
 from skillgit.view import event_marks as cells
 from skillgit.view import numbers
+from skillgit.view.curve import Axis, RunCurve
 from skillgit.view.event_marks import Entry
 from skillgit.view.numbers import count, money, plural
 from skillgit.view.runs import RUNS, on_test

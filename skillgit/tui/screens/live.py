@@ -14,9 +14,10 @@ from textual.containers import Container
 from textual.screen import Screen
 from textual.widgets import Static
 
-from skillgit.app.history import browse
-from skillgit.app.history.browse import EventPage
-from skillgit.app.history.live import (
+from skillgit.app.history.status import Unfinished, spent_on_unfinished
+from skillgit.app.workspace.command_journal import CommandRecord
+from skillgit.app.workspace.context import Context
+from skillgit.app.workspace.live import (
     LiveLook,
     RunLimits,
     Snapshot,
@@ -26,9 +27,6 @@ from skillgit.app.history.live import (
     stop_after_step,
     stop_now,
 )
-from skillgit.app.history.status import Unfinished, spent_on_unfinished
-from skillgit.app.workspace.command_journal import CommandRecord
-from skillgit.app.workspace.context import Context
 from skillgit.domain.cost import Cost
 from skillgit.domain.event_kinds import EventKind
 from skillgit.index.event_pages import Point
@@ -53,6 +51,8 @@ from skillgit.tui.widgets.painted_lines import (
     columns,
     rendered,
 )
+from skillgit.verbs import browse
+from skillgit.verbs.browse import EventPage
 from skillgit.view import event_marks as cells
 from skillgit.view import numbers, progress
 from skillgit.view.event_marks import Entry

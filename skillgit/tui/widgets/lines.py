@@ -21,9 +21,9 @@ from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Input, Static
 
-from skillgit.app.history.filter_language import TOKENS
 from skillgit.tui.keymap import FIRST, KEYS, PINNED, bindings
 from skillgit.tui.widgets.painted_lines import Painted, Part, app_of, as_text, columns, rendered
+from skillgit.verbs.filter_language import TOKENS
 from skillgit.view.surface import Style
 
 

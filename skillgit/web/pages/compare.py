@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from skillgit.app.deliver.report import DiffAllowance, DiffExcerpt
 from skillgit.app.history.cost import cost
 from skillgit.app.history.diff.items import ItemDiff, items
 from skillgit.app.history.diff.rules import RulesDiffed, rule_diff
@@ -13,6 +12,7 @@ from skillgit.app.history.diff.text import diff
 from skillgit.app.history.item import ItemWords, item_words
 from skillgit.app.history.status import runs
 from skillgit.domain.address import version_label
+from skillgit.domain.text_diff import DiffAllowance, DiffExcerpt
 from skillgit.errors import NotFoundError, UsageError
 from skillgit.view.item import asked
 from skillgit.view.items import CHANGED, chance_words, change_words, counted

@@ -11,11 +11,7 @@ from typing import Any, Final
 from skillgit.app.attribution.provenance import blame
 from skillgit.app.deliver.report import report
 from skillgit.app.deliver.summary import or_none, summary
-from skillgit.app.history import browse
-from skillgit.app.history.cost import cost, cost_by_stretch
-from skillgit.app.history.curves import Axis, curves
-from skillgit.app.history.filter_language import TOKENS, narrowed
-from skillgit.app.history.log import beside
+from skillgit.app.history.cost import cost
 from skillgit.app.history.run_list import find_row, run_list
 from skillgit.app.history.show import RunSetting, run_settings
 from skillgit.domain.address import version_label
@@ -26,9 +22,11 @@ from skillgit.index.log_filter import Selection
 from skillgit.index.rows import RunRow
 from skillgit.index.spending import SpentStretch
 from skillgit.report import page as report_page
+from skillgit.verbs import browse
+from skillgit.verbs.filter_language import TOKENS, narrowed
 from skillgit.view import log, numbers
 from skillgit.view.curve import RUNS as CURVES
-from skillgit.view.curve import UNITS, overlaid
+from skillgit.view.curve import UNITS, Axis, overlaid
 from skillgit.view.runs import RUNS, state
 from skillgit.view.surface import UNICODE, Screen
 from skillgit.view.table import Column, Surface, Table
@@ -60,7 +58,7 @@ def runs_page(visit: Visit) -> Answer:
     filters = [*filter(None, words), *(f"{name}={visit.value(name)}" for name in _CHOICES if visit.value(name))]
     offset = visit.number("from")
     choose = partial(RUNS.chosen, filters=filters, sort=sort)
-    listing = run_list(visit.context, choose, offset=offset, charted=SHOWN)
+    listing = run_list(visit.context, choose)
     if not listing.total and not listing.unreadable and visit.access.operates:
         return redirect(address("new"))
     try:
@@ -68,7 +66,7 @@ def runs_page(visit: Visit) -> Answer:
     except ValueError:
         raise UsageError("curves run along steps, calls or dollars", hint=f"by={'|'.join(Axis)}") from None
     names = chosen[:CURVES]
-    lines = curves(visit.context, names, by, most=_CURVE_POINTS) if names else ()
+    lines = browse.curves(visit.context, names, by, most=_CURVE_POINTS) if names else ()
     rows = listing.rows[offset : offset + SHOWN]
     columns, cells = RUNS.drawn(rows, Surface.PAGE, now=visit.context.clock())
     query = {name: visit.value(name) for name in ("q", *_CHOICES, "sort", "order") if visit.value(name)}
@@ -84,7 +82,7 @@ def runs_page(visit: Visit) -> Answer:
         query=query,
         columns=[_heading(column, key, query, is_descending=is_descending) for column in columns],
         cells=cells,
-        sparks=sparks(listing.courses),
+        sparks=sparks(browse.courses(visit.context, [row.name for row in rows])),
         choices=dict(zip(_CHOICES, (listing.skills, states, listing.environments, listing.models), strict=True)),
         chosen=chosen,
         curves=lines,
@@ -173,7 +171,7 @@ def events_page(visit: Visit) -> Answer:
     if narrowing.run != run.name:
         narrowing = narrowed(Selection(run=run.name), "", now)
     listing = browse.page(visit.context, narrowing, visit.number("from"), EVENTS)
-    graph = log.draw(listing.rows, beside(visit.context, listing.rows), Screen(), _GRAPH)
+    graph = log.draw(listing.rows, browse.beside(visit.context, listing.rows), Screen(), _GRAPH)
     return Page(
         "events.html",
         "Events",
@@ -220,7 +218,7 @@ def cost_page(visit: Visit) -> Answer:
     """Show what a run has cost: by role and stage, and step by step."""
     run = find_row(visit.context, visit.parameters["run"])
     spending = cost(visit.context, run.name)
-    stretches = cost_by_stretch(visit.context, run.name, BARS)
+    stretches = browse.cost_by_stretch(visit.context, run.name, BARS)
     # as in the table: dollars only where every call has a price
     in_dollars = spending.share_of == "usd"
     amounts = [stretch.usd if in_dollars else float(stretch.tokens) for stretch in stretches]

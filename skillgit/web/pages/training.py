@@ -13,9 +13,16 @@ from typing import Any, Final, NamedTuple
 
 from starlette.responses import HTMLResponse
 
-from skillgit.app.deliver.report import DiffAllowance, tell
-from skillgit.app.history.browse import standing
-from skillgit.app.history.live import (
+from skillgit.app.deliver.report import tell
+from skillgit.app.history.status import runs
+from skillgit.app.setup.plan import Plan
+from skillgit.app.train.doctor import Checkup, doctor
+from skillgit.app.train.requests import TrainRequest
+from skillgit.app.train.train import plan_train
+from skillgit.app.workspace.command_journal import commands
+from skillgit.app.workspace.context import Context
+from skillgit.app.workspace.invitations import Role
+from skillgit.app.workspace.live import (
     LiveLook,
     Snapshot,
     Standing,
@@ -25,21 +32,15 @@ from skillgit.app.history.live import (
     stop_after_step,
     stop_now,
 )
-from skillgit.app.history.status import runs
-from skillgit.app.setup.config.form import FormSection, chosen_config, configurations, form_of, of_owner_only
-from skillgit.app.setup.plan import Plan
-from skillgit.app.train.doctor import Checkup, doctor
-from skillgit.app.train.requests import TrainRequest
-from skillgit.app.train.train import plan_train
-from skillgit.app.workspace.command_journal import commands
-from skillgit.app.workspace.context import Context
-from skillgit.app.workspace.invitations import Role
+from skillgit.app.workspace.workspace import change_stamp
 from skillgit.domain.cost import Cost
 from skillgit.domain.event import RunOutcome
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.ids import check_run_name
+from skillgit.domain.text_diff import DiffAllowance
 from skillgit.errors import NotFoundError, SkillgitError, UsageError
 from skillgit.report.page import plotted
+from skillgit.verbs.config_form import FormSection, chosen_config, configurations, form_of, of_owner_only
 from skillgit.verbs.train import TRAIN
 from skillgit.view.progress import steps_at
 from skillgit.web.rendering import Answer, Page, Stream, Visit, address, fragment, page, redirect
@@ -206,7 +207,7 @@ def live_stream(visit: Visit) -> Answer:
     def look() -> dict[str, str]:
         """Look again; what the history says is drawn only where it changed, and not at every event."""
         nonlocal recorded, drawn_of, drawn_s
-        version, now_s = standing(visit.context), time.monotonic()
+        version, now_s = change_stamp(visit.context), time.monotonic()
         if version != drawn_of and (not recorded or now_s - drawn_s >= _DRAWN_EVERY_S):
             values = {"run": run, **_recorded(visit.context, run)}
             recorded = {part: fragment("live.html", part, **values) for part in ("curve", "log", "change")}

@@ -12,7 +12,6 @@ from markupsafe import Markup
 from skillgit.app.attribution.provenance import BlameRow, blame
 from skillgit.app.attribution.why import why
 from skillgit.app.deliver.export.folder import ENDINGS, archive, skill_of
-from skillgit.app.deliver.report import DiffAllowance
 from skillgit.app.deliver.summary import or_none
 from skillgit.app.history.diff.text import diff
 from skillgit.app.history.show import Shown, event_detail, neighbours
@@ -22,6 +21,7 @@ from skillgit.domain.address import parse, version_label
 from skillgit.domain.cost import Cost
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.skill import DOCUMENT
+from skillgit.domain.text_diff import DiffAllowance
 from skillgit.errors import NotFoundError, RevisionNotFoundError, UsageError
 from skillgit.index.rows import LogRow
 from skillgit.report.page import rule

@@ -9,6 +9,7 @@ from skillgit.app.history.run_list import run_list
 from skillgit.app.history.status import runs
 from skillgit.errors import UsageError
 from skillgit.store.lock import RunLock
+from skillgit.verbs.browse import courses
 from skillgit.view.runs import RUNS
 
 
@@ -59,9 +60,8 @@ def test_conditions_that_cannot_hold_are_refused(rows, condition):
 def test_the_list_begins_with_what_is_trained_now(context, repo):
     write_run(repo, "other", events=2)
     with RunLock(repo, "other", context.clock):
-        listing = run_list(context, charted=1, most=2)
-        assert [row.name for row in listing.rows] == ["other", RUN]
-        assert [*listing.courses] == ["other"]
-    whole = run_list(context, charted=2)
-    assert whole.courses[RUN][-1] == pytest.approx(whole.rows[0].best_score)
+        assert [row.name for row in run_list(context).rows] == ["other", RUN]
+    whole = run_list(context)
+    assert courses(context, [RUN])[RUN][-1] == pytest.approx(whole.rows[0].best_score)
+    assert [*courses(context, ["other"], 2)] == ["other"]
     assert (whole.total, whole.environments, whole.models) == (2, ("toy",), ("offline/student",))

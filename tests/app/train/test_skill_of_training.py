@@ -8,7 +8,6 @@ from dataclasses import replace
 import pytest
 from sample_run import seed_skill, write_run
 
-from skillgit.app.history.filter_language import narrowed
 from skillgit.app.setup.skill_tasks import tasks_of_skill
 from skillgit.app.train.requests import TrainRequest
 from skillgit.app.train.train import of_skill, plan_train
@@ -17,6 +16,7 @@ from skillgit.index import event_pages
 from skillgit.index.log_filter import Selection
 from skillgit.index.refresh import open_index
 from skillgit.store.work_tree import add_skill
+from skillgit.verbs.filter_language import narrowed
 
 PLACES = {"town": ".claude/skills/town", "mill": "skills/mill", "charts": "charts"}
 

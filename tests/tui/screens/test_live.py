@@ -7,9 +7,8 @@ import cli_sample as sample
 import pytest
 from soaking import soak
 
-from skillgit.app.history.browse import EventPage
-from skillgit.app.history.live import CallFigures, End, LiveLook, RunLimits, Snapshot, StageCount, Standing
 from skillgit.app.history.status import Unfinished
+from skillgit.app.workspace.live import CallFigures, End, LiveLook, RunLimits, Snapshot, StageCount, Standing
 from skillgit.domain.cost import Cost
 from skillgit.domain.outcomes import Failing
 from skillgit.domain.score import Score
@@ -20,6 +19,7 @@ from skillgit.tui.screens import live as live_text
 from skillgit.tui.screens.dialogs import AskScreen, HelpScreen
 from skillgit.tui.screens.event import EventScreen
 from skillgit.tui.screens.live import LiveScreen
+from skillgit.verbs.browse import EventPage
 
 PID = 4127
 ROWS = (sample.R18, sample.V7, sample.V6, sample.V0)

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import cli_sample
 
-from skillgit.app.history.browse import EventPage
 from skillgit.tui.screens.history import EventList
 from skillgit.tui.start import PAGE
+from skillgit.verbs.browse import EventPage
 
 EVERY = 100_000
 

@@ -4,11 +4,12 @@ import pytest
 from sample_run import RUN, write_run
 
 from skillgit.app.history.cost import cost
-from skillgit.app.history.curves import Axis, curves
 from skillgit.app.history.log import log
 from skillgit.app.history.requests import LogRequest
 from skillgit.domain.cost import Grouping
 from skillgit.errors import RevisionNotFoundError
+from skillgit.verbs.browse import curves
+from skillgit.view.curve import Axis
 
 pytestmark = pytest.mark.usefixtures("records")
 

@@ -1,18 +1,23 @@
-"""Runs and events page by page for screens, and whether anything changed since the last look."""
+"""What pages and screens read that no command prints: runs and events page by page, and how scores and costs went."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from skillgit.app.history.log import Parents, parents_beside
 from skillgit.app.workspace.context import Context
-from skillgit.app.workspace.revision import default_run
-from skillgit.app.workspace.workspace import open_workspace, trained_here
+from skillgit.app.workspace.revision import default_run, find_run
+from skillgit.app.workspace.workspace import open_workspace
+from skillgit.domain.evaluation import Metric
+from skillgit.domain.statistics import wilson_interval
 from skillgit.errors import RevisionNotFoundError
-from skillgit.index import event_pages, queries
+from skillgit.index import event_pages, queries, spending, version_queries
 from skillgit.index.event_pages import Point
 from skillgit.index.log_filter import Selection
 from skillgit.index.rows import LogRow, RunRow
-from skillgit.store.repo import Repo
+from skillgit.index.spending import SpentStretch
+from skillgit.view.curve import Axis, CurvePoint, RunCurve, is_mark
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,8 +95,49 @@ def score_line(context: Context, run: str, most: int) -> tuple[tuple[Point, ...]
         return event_pages.sampled_points(workspace.index, run, most)
 
 
-def standing(context: Context) -> str:
-    """Return a text that changes with refs, the checkout and who trains; asking the index would take in refs first."""
-    repo = Repo.discover(context.directory)
-    look = repo.look()
-    return f"{look.stamp} {sorted(look.loose.items())} {sorted(trained_here(repo).items())} {repo.head()}"
+def courses(context: Context, runs: Sequence[str], most: int = 24) -> Mapping[str, tuple[float, ...]]:
+    """Return run to the scores of its versions, oldest first, in ``most`` points each."""
+    with open_workspace(context) as workspace:
+        return version_queries.courses(workspace.index, runs, most) if runs else {}
+
+
+CURVE_POINTS = 240
+"""Even steps, and stretches of versions, of which a curve has points: about one for each few pixels of a wide chart."""
+
+
+def curves(
+    context: Context, names: Sequence[str], by: Axis = Axis.STEP, *, most: int = CURVE_POINTS
+) -> tuple[RunCurve, ...]:
+    """Return the curves of ``names``, each once; of long runs ``most`` even steps and each new best have points."""
+    with open_workspace(context) as workspace:
+        index, live = workspace.index, workspace.live()
+
+        def curve(run: RunRow) -> RunCurve:
+            rows = event_pages.curve_rows(index, run.name, most, with_spending=by is not Axis.STEP)
+            is_hard = run.metric == Metric.HARD.value
+            points = tuple(
+                CurvePoint(
+                    row=row.row,
+                    x={Axis.STEP: row.row.step, Axis.CALL: row.calls, Axis.DOLLAR: row.usd}[by],
+                    score=row.score,
+                    interval=wilson_interval(row.score, row.items) if is_hard and row.items else None,
+                    is_mark=is_mark(row.row),
+                )
+                for row in rows
+            )
+            return RunCurve(run=run, by=by, points=points, left_out=queries.events_of(index, run.name) - len(points))
+
+        runs = dict.fromkeys(find_run(workspace, name) for name in names)
+        return tuple(curve(row) for run in runs if (row := queries.run_row(index, run, live)) is not None)
+
+
+def cost_by_stretch(context: Context, run: str, most: int) -> tuple[SpentStretch, ...]:
+    """Return what the steps of ``run`` cost, oldest first, many of them taken together to at most ``most``."""
+    with open_workspace(context) as workspace:
+        return spending.spent_stretches(workspace.index, find_run(workspace, run), most)
+
+
+def beside(context: Context, rows: Sequence[LogRow]) -> Parents:
+    """Return what :func:`parents_beside` does, for a page of events."""
+    with open_workspace(context) as workspace:
+        return parents_beside(workspace.repo, rows)

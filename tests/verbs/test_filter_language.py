@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillgit.app.history.filter_language import narrowed
 from skillgit.errors import UsageError
 from skillgit.index.log_filter import NumberComparison, Selection
+from skillgit.verbs.filter_language import narrowed
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 BASE = Selection(run="demo")

@@ -12,7 +12,9 @@ from datetime import UTC, datetime
 import pytest
 from trained_runs import user
 
-from skillgit.app.history.live import (
+from skillgit.app.train import run_report as publishing_module
+from skillgit.app.train.run_report import Publisher, publishing
+from skillgit.app.workspace.live import (
     End,
     LiveLook,
     RunLimits,
@@ -24,8 +26,6 @@ from skillgit.app.history.live import (
     stop_after_step,
     stop_now,
 )
-from skillgit.app.train import run_report as publishing_module
-from skillgit.app.train.run_report import Publisher, publishing
 from skillgit.domain.cost import Caps, Cost
 from skillgit.domain.evaluation import FailedToEvaluate, Scored
 from skillgit.domain.trajectory import Item, Rollout, Trajectory

@@ -8,10 +8,10 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillgit.app.setup.config.form import of_owner_only
 from skillgit.app.setup.config.schema import env_settings, keys
 from skillgit.domain.untrusted.allowed_settings import TAKEN
 from skillgit.plugin.registry import BACKENDS, ENVIRONMENTS, installed, load_environment
+from skillgit.verbs.config_form import of_owner_only
 
 LIMITS = {
     *("budget.max_calls", "budget.max_tokens", "budget.max_usd", "calls.concurrency", "calls.hedge", "calls.timeout_s"),

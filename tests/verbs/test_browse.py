@@ -5,14 +5,13 @@ from typing import TYPE_CHECKING
 import pytest
 from sample_run import RUN, write_run
 
-from skillgit.app.history import browse
-from skillgit.app.history.browse import standing
 from skillgit.app.history.log import log
 from skillgit.app.history.show import event_detail
 from skillgit.app.workspace.context import Context
-from skillgit.app.workspace.workspace import git_settings
+from skillgit.app.workspace.workspace import change_stamp, git_settings
 from skillgit.domain.score import Score
 from skillgit.index.log_filter import NumberComparison, Selection
+from skillgit.verbs import browse
 
 if TYPE_CHECKING:
     from skillgit.store.repo import Repo
@@ -108,10 +107,10 @@ def test_an_event_in_full_has_difference_edits_and_evidence(context):
 
 
 def test_a_look_changes_when_a_ref_moves(context, repo):
-    before = standing(context)
-    assert standing(context) == before
+    before = change_stamp(context)
+    assert change_stamp(context) == before
     repo.raw.references.create("refs/heads/other", repo.raw.lookup_reference(f"refs/heads/run/{RUN}").target)
-    assert standing(context) != before
+    assert change_stamp(context) != before
 
 
 def test_settings_are_those_that_git_has(context, repo):
