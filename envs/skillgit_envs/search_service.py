@@ -12,7 +12,6 @@ from urllib.parse import urlsplit
 from skillgit.errors import ConfigError, EnvironmentFaultError
 from skillgit.lazy import loaded_on_use
 from skillgit.sandbox.tools import declared
-from skillgit_envs.shipped_environment import option
 
 with loaded_on_use():
     import aiohttp
@@ -140,17 +139,8 @@ def listing(results: Sequence[SearchResult]) -> str:
     return "\n\n".join(lines) or "no result"
 
 
-SEARCH_OPTIONS = (
-    option("search_url", "", "Search service for a further tool, search; https only."),
-    option("search_auth_env", "", "Variable with the token of the search service."),
-    option("search_provider", "", "Source that the search service is to ask."),
-    option("search_max_num_results", 4, "Results of a search at most."),
-    option("search_timeout_seconds", 20.0, "Seconds that a search may take."),
-)
-
-
 def search_of(options: Mapping[str, str | float | bool]) -> SearchService | None:
-    """Return the service that the values of :data:`SEARCH_OPTIONS` name, if any."""
+    """Return the service that the shared options ``search_service`` name, if any."""
     url, variable, provider = (str(options[f"search_{name}"]) for name in ("url", "auth_env", "provider"))
     most, seconds = int(options["search_max_num_results"]), float(options["search_timeout_seconds"])
     return (

@@ -17,7 +17,7 @@ from skillgit.domain.skill import Skill
 from skillgit.domain.trajectory import Item
 from skillgit.errors import ConfigError, DataError, EnvironmentFaultError
 from skillgit.files import read_plain
-from skillgit.plugin.environment import CallBounds, EnvironmentInfo, Option, option_values
+from skillgit.plugin.environment import CallBounds, EnvironmentInfo, option_values
 from skillgit.plugin.seed_folder import read_skill
 from skillgit.plugin.skill_marks import marked
 from skillgit.plugin.splits import Splits, load_splits
@@ -68,30 +68,6 @@ def sections(**texts: str) -> str:
     return "\n\n".join(f"## {name.replace('_', ' ').capitalize()}\n{text}" for name, text in texts.items() if text)
 
 
-def option(
-    name: str,
-    default: str | float | bool,  # noqa: FBT001 - an option may be a switch
-    text: str,
-    *,
-    path: bool = False,
-    values: Mapping[str, str] | None = None,
-) -> Option:
-    return Option(name=name, type=type(default), default=default, help=text, path=path, values=values or {})
-
-
-def choice(name: str, text: str, **values: str) -> Option:
-    """Return an option that takes one of ``values``, each in words; the first is the default."""
-    return option(name, next(iter(values)), text, values=values)
-
-
-PROMPTS = choice(
-    "prompts",
-    "Words of the target's prompts: own, or reference, which asks as SkillOpt does.",
-    own="skillgit's own words",
-    reference="for the same things in the same order as SkillOpt asks",
-)
-
-
 def read_again(path: Path, name: object = None, hint: str = "check the folder", most: int | None = None) -> bytes:
     """Return the bytes of a file that was there when the items were read."""
     try:
@@ -123,7 +99,7 @@ class PackagedEnvironment(ABC):
     def __init__(self, options: Mapping[str, str | float | bool], root: Path) -> None:
         self._options = option_values(self.info, options)
         self._root = root
-        self._wording = PromptWording(str(self._options.get(PROMPTS.name, PROMPTS.default)))
+        self._wording = PromptWording(str(self._options.get("prompts", PromptWording.OWN)))
 
     def items(self, split: Split) -> Sequence[Item]:
         return self._splits[split]

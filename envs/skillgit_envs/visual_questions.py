@@ -14,8 +14,7 @@ from skillgit.errors import DataError
 from skillgit.files import read_plain
 from skillgit.plugin.backend import Image
 from skillgit.plugin.environment import Attachment, PublishedRow
-from skillgit.plugin.splits import OPTIONS
-from skillgit_envs.shipped_environment import option, read_again
+from skillgit_envs.shipped_environment import read_again
 from skillgit_envs.short_answers import ShortAnswers
 
 _MEGABYTE = 1_000_000
@@ -61,7 +60,6 @@ def media_type(data: bytes) -> str:
     return next((kind for magic, kind in _MAGIC.items() if data.startswith(magic)), "")
 
 
-DETAILS = {"auto": "as the provider decides", "low": "a small copy", "high": "all of it"}
 SUFFIXES = (".png", ".jpg", ".jpeg", ".gif", ".webp")
 
 
@@ -73,15 +71,6 @@ def picture(name: str, row: PublishedRow, value: object, *, suffix: str = "") ->
         problem = f"row {row.number} of {row.file} has no picture for {name}"
         raise DataError(problem, hint="take the revision that is pinned")
     return Attachment(name=f"{name}{suffix or '.' + kind.partition('/')[2]}", content=content)
-
-
-VISUAL_OPTIONS = (
-    *OPTIONS,
-    option("image_dir", "", "Folder of the pictures; empty: next to the data.", path=True),
-    option("image_detail", "auto", "How closely to look: auto, low or high.", values=DETAILS),
-    option("max_image_mb", 5.0, "Largest picture in megabytes that is accepted."),
-    option("max_turns", 1, "Replies until one holds an answer."),
-)
 
 
 class VisualQuestions(ShortAnswers):

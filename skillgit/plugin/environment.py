@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from skillgit.plugin.backend import Image, Message, ModelAccess, Reply, ReplyForm, Tool
 
 
+OptionType: TypeAlias = type[str | int | float | bool]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
     """A key of the ``env`` section that an environment understands.
@@ -32,7 +35,7 @@ class Option:
     """
 
     name: str
-    type: type[str | int | float | bool]
+    type: OptionType
     default: str | float | bool
     help: str  # one sentence, with unit and limits
     path: bool = False
@@ -116,9 +119,9 @@ class Defect:
 class PublicSource:
     """Where the public data of an environment are, and how they become files that it reads.
 
-    ``convert`` is the ``module:function`` that makes rows of a data file of published ones: a pure function from an
-    iterable of :class:`PublishedRow` to an iterator of mappings, each with an ``id``. A value of theirs may be an
-    :class:`Attachment`, or a list of some.
+    ``convert`` names the column whose text is the ``id`` of a row that is taken as it is, or the ``module:function``
+    that makes rows of a data file: a pure function from an iterable of :class:`PublishedRow` to an iterator of
+    mappings, each with an ``id``. A value of theirs may be an :class:`Attachment`, or a list of some.
     """
 
     kind: SourceKind

@@ -13,7 +13,7 @@ from functools import cache
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from importlib.metadata import Distribution, EntryPoint, PackageNotFoundError, distribution, entry_points
-from importlib.util import module_from_spec, spec_from_file_location
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import CodeType, ModuleType
 from typing import TYPE_CHECKING, Generic, NoReturn, TypeVar, cast
@@ -23,7 +23,8 @@ from skillgit.domain.gate_policies import POLICIES, Comparison, Policy, Terms
 from skillgit.domain.gate_policies import POLICIES as OURS
 from skillgit.errors import NotFoundError, UsageError
 from skillgit.plugin.backend import Backend
-from skillgit.plugin.environment import Environment, PublishedRow
+from skillgit.plugin.card import CARD, read_card
+from skillgit.plugin.environment import Environment, EnvironmentInfo, PublishedRow
 from skillgit.plugin.plugin_identity import PluginSource, module_name, read_files, source_of_files, source_of_package
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,39}")
@@ -146,6 +147,23 @@ def load_environment(name: str, root: Path) -> type[Environment]:
     return find_environment(name, root).cls
 
 
+def card_folder(name: str) -> Path | None:
+    """Return the folder of the installed environment ``name`` if a card is in it; its code is not loaded."""
+    plugin = _plugins(ENVIRONMENTS, name).get(name)
+    try:
+        spec = find_spec(plugin.reference.partition(":")[0]) if plugin else None
+    except Exception:  # noqa: BLE001 - a package above it may fail to import in any way; loading it says how
+        return None
+    folder = Path(spec.origin).parent if spec is not None and spec.origin else None
+    return folder if folder is not None and (folder / CARD).is_file() and read_card(folder).name == name else None
+
+
+def environment_info(name: str, root: Path) -> EnvironmentInfo:
+    """Return what an environment says of itself: by its card, if it has one, and else by its class."""
+    folder = card_folder(name)
+    return load_environment(name, root).info if folder is None else read_card(folder)
+
+
 def load_backend(name: str, root: Path) -> type[Backend]:
     return find_backend(name, root).cls
 
@@ -177,9 +195,7 @@ def load_conversion(reference: str) -> Conversion:
 def _load(group: str, kind: str, name: str, root: Path) -> Loaded[object]:
     if ".py:" in name:
         return _from_file(kind, name, root)
-    plugins = _shipped(group)
-    if name not in plugins:
-        plugins = {plugin.name: plugin for plugin in installed(group)}
+    plugins = _plugins(group, name)
     if name not in plugins:
         names = [*(OURS if group == POLICY_GROUP else ()), *plugins]
         hint = did_you_mean(name, names, otherwise=f"installed: {', '.join(names) or 'none'}")
@@ -188,6 +204,12 @@ def _load(group: str, kind: str, name: str, root: Path) -> Loaded[object]:
     module = _imported(reference, kind, name)
     cls = _attribute(module, attribute, name, kind)
     return Loaded(cls=cls, source=source_of_package(name, module, plugins[name].distribution))
+
+
+def _plugins(group: str, name: str) -> Mapping[str, Plugin]:
+    """Return plug-ins of ``group`` by name: ours if ``name`` is one of them, else all."""
+    ours = _shipped(group)
+    return ours if name in ours else {plugin.name: plugin for plugin in installed(group)}
 
 
 def _imported(module: str, kind: str, name: str) -> ModuleType:

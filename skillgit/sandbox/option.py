@@ -3,25 +3,11 @@
 from __future__ import annotations
 
 from skillgit.errors import ConfigError
-from skillgit.plugin.environment import Option
+from skillgit.plugin.card import shared_options
 from skillgit.sandbox.mechanisms import Mode
 from skillgit.sandbox.sandbox import Sandbox
 
-OPTION = Option(
-    name="sandbox",
-    type=str,
-    default=Mode.AUTO.value,
-    help=(
-        "How model-written code is isolated: 'bubblewrap', 'landlock', 'auto' for the stronger one that works, "
-        "or 'none'."
-    ),
-    values={
-        Mode.AUTO.value: "the stronger one of bubblewrap and Landlock that works here",
-        Mode.BUBBLEWRAP.value: "namespaces of its own",
-        Mode.LANDLOCK.value: "the machine's namespaces, with files and calls to the kernel refused",
-        Mode.NONE.value: "limits on time, memory and processes only",
-    },
-)
+(OPTION,) = shared_options("sandbox")
 """What an environment declares that runs such code."""
 
 

@@ -61,7 +61,7 @@ ENVIRONMENT = InstalledPlugin(
             place="someone/searchqa",
             revision="c0ffee",
             files=("data/*.parquet",),
-            convert="skillgit_envs.public_sources:searchqa_rows",
+            convert="skillgit_envs.searchqa:published",
             layout="Place it and name it with env.data_path.",
         ),
     ),

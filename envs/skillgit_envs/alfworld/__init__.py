@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from importlib.metadata import distributions
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from skillgit.domain.evaluation import Scored, Split
@@ -16,22 +16,14 @@ from skillgit.domain.skill import Skill
 from skillgit.domain.trajectory import Item, Trajectory, Turn
 from skillgit.errors import ConfigError, DataError, EnvironmentFaultError
 from skillgit.plugin.backend import Message, assistant, system, user
+from skillgit.plugin.card import read_card
 from skillgit.plugin.data_rows import Row, raise_all, read_each, text_field
-from skillgit.plugin.environment import EnvironmentInfo, Judge, Need, NeedKind, Target
-from skillgit.plugin.splits import OPTIONS, SUFFIXES, Splits, check, divide
+from skillgit.plugin.environment import Judge, PublishedRow, Target
+from skillgit.plugin.splits import SUFFIXES, Splits, check, divide
 from skillgit_envs.alfworld import games
 from skillgit_envs.alfworld.games import GENERATOR, TASK_TYPES, Recipe
 from skillgit_envs.alfworld.simulator import Game, Simulator
-from skillgit_envs.public_sources import ALFWORLD
-from skillgit_envs.shipped_environment import (
-    PROMPTS,
-    PackagedEnvironment,
-    PromptWording,
-    option,
-    prompt_file,
-    sections,
-    with_skill,
-)
+from skillgit_envs.shipped_environment import PackagedEnvironment, PromptWording, prompt_file, sections, with_skill
 
 REPLY_CHARACTERS = 2000  # so much of an earlier reply is shown again
 
@@ -190,46 +182,17 @@ def _feedback(result: dict[str, Any]) -> str:
     return "; ".join(parts)
 
 
+def published(table: Iterable[PublishedRow]) -> Iterator[dict[str, object]]:
+    """Yield a row for each game that ALFWorld would play; the folder of a game is its id."""
+    for row in table:
+        if games.plays(row.file) and row.fields.get("solvable"):
+            yield {"id": PurePosixPath(row.file).parent.as_posix(), "gamefile": row.file}
+
+
 class ALFWorld(PackagedEnvironment):
     """Household games, each in a process of its own, scored by whether the goal is reached."""
 
-    info = EnvironmentInfo(
-        name="alfworld",
-        summary="Do household tasks in a text game, one command at a time.",
-        fields={
-            "gamefile": "path of a game.tw-pddl from the folder of the games; absolute where it is not in it",
-            "sha256": "first 16 digits of the game file's digest",
-            "recipe": "instead of a file: task, room, thing, target and seed of a game that is made when needed",
-        },
-        scorer="hard = soft = 1 if the goal of the game's PDDL problem is reached within max_steps, else 0 (TextWorld)",
-        source="recipes written for skillgit; ALFWorld's games (alfworld-download) by env.split_dir or env.data_path",
-        options=(
-            *OPTIONS,
-            PROMPTS,
-            option("max_steps", 50, "Commands after which a game is lost."),
-            option(
-                "history_length", 0, "Last turns that the target sees; 0 shows all, or 2 in the words of the reference."
-            ),
-            option("admissible_commands", default=True, text="List the commands that are possible."),
-            option(
-                "data_root",
-                "",
-                "Folder that game files are relative to; '' takes $ALFWORLD_DATA, else ~/.cache/alfworld.",
-                path=True,
-            ),
-        ),
-        task_types=TASK_TYPES,
-        needs=(
-            Need(
-                kind=NeedKind.EXTRA,
-                name="alfworld",
-                looked_for=("alfworld", "textworld", "gymnasium"),
-                purpose="the engine of the games",
-            ),
-        ),
-        licence="MIT",
-        public=ALFWORLD,
-    )
+    info = read_card(Path(__file__).parent)
 
     def __init__(self, options: Mapping[str, str | float | bool], root: Path) -> None:
         super().__init__(options, root)

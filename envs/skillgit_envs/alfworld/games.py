@@ -14,12 +14,18 @@ from typing import Any
 from skillgit.errors import ConfigError, DataError
 from skillgit.files import read_plain
 from skillgit.plugin.splits import named
-from skillgit_envs.public_sources import alfworld_plays
 
 GAME = "game.tw-pddl"
 _FIELDS = ("pddl_domain", "grammar", "pddl_problem")
 _ROOT_HINT = "paths in a manifest are relative to env.data_root, else $ALFWORLD_DATA, else ~/.cache/alfworld"
 _HINT = "a game is a game.tw-pddl of ALFWorld: JSON with pddl_domain, grammar, pddl_problem and solvable"
+UNPLAYABLE = ("movable", "Sliced")
+"""In the names of folders whose games ALFWorld leaves out: TextWorld's domain lacks these actions."""
+
+
+def plays(name: str) -> bool:
+    """Say whether ALFWorld would play the game at the path ``name``, if it is solvable."""
+    return not any(part in name for part in UNPLAYABLE)
 
 
 def check_installed() -> None:
@@ -63,7 +69,7 @@ def task_type(gamefile: str) -> str:
 def in_folder(folder: Path) -> Iterator[Path]:
     """Yield the games in and below ``folder`` that ALFWorld would play, in the order of their paths."""
     for path in sorted(folder.rglob(GAME)):
-        if alfworld_plays(path.relative_to(folder).as_posix()) and parsed(path).get("solvable"):
+        if plays(path.relative_to(folder).as_posix()) and parsed(path).get("solvable"):
             yield path
 
 

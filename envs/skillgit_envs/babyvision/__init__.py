@@ -11,14 +11,14 @@ from typing import ClassVar
 from skillgit.domain.leaks import Secrets
 from skillgit.domain.trajectory import Item
 from skillgit.errors import DataError
+from skillgit.plugin.card import read_card
 from skillgit.plugin.data_rows import Row, read_each, text_field, text_or_blanks
-from skillgit.plugin.environment import EnvironmentInfo, Judge
+from skillgit.plugin.environment import Judge
 from skillgit_envs.choices import LABEL_SCORER, label_of
-from skillgit_envs.public_sources import BABYVISION
 from skillgit_envs.quantities import NUMBER_SCORER, same_value
-from skillgit_envs.shipped_environment import choice, fields_hint, require
+from skillgit_envs.shipped_environment import fields_hint, require
 from skillgit_envs.short_answers import RightOrWrong, labelled
-from skillgit_envs.visual_questions import VISUAL_OPTIONS, Pictures, VisualQuestions
+from skillgit_envs.visual_questions import Pictures, VisualQuestions
 
 _VERDICTS = {"true": True, "false": False}
 
@@ -62,36 +62,7 @@ def _gold(where: str, fields: Mapping[str, object], choices: Sequence[str]) -> s
 class BabyVision(RightOrWrong, VisualQuestions):
     """Questions about pictures that need sight and little else, scored by rules or by a judge."""
 
-    info = EnvironmentInfo(
-        name="babyvision",
-        summary="Answer what a small child could see in a picture.",
-        fields={
-            "question": "what is asked",
-            "choices": "the choices; none where the answer is written out",
-            "images": "the file of the picture, as the data name it",
-            "pictures": "digest of the picture's bytes",
-            "answer": "the letter of the right choice, or the right words",
-        },
-        scorer="hard = soft = whether the answer is right: by rules, or by a judge as the authors do (official)",
-        source="pictures drawn for skillgit; meta_data.jsonl and its pictures are read from env.data_path",
-        options=(
-            *VISUAL_OPTIONS,
-            choice(
-                "scorer",
-                "Who compares: rules, or official (a judge).",
-                rules="a choice by its letter or text, anything else by its value",
-                official="a judge says whether the answers are the same, as in UniPat-AI/BabyVision",
-            ),
-        ),
-        task_types=(
-            "Fine-grained Discrimination",
-            "Visual Tracking",
-            "Spatial Perception",
-            "Visual Pattern Recognition",
-        ),
-        licence="pictures that come with it: MIT, as skillgit; the public data: MIT, as their page says",
-        public=BABYVISION,
-    )
+    info = read_card(Path(__file__).parent)
 
     _scorers: ClassVar = {
         "rules": f"babyvision-rules/2 {LABEL_SCORER} {NUMBER_SCORER}",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, cast
@@ -15,13 +15,12 @@ from skillgit.domain.evaluation import Scored
 from skillgit.domain.leaks import Secrets
 from skillgit.domain.trajectory import Item, Trajectory
 from skillgit.errors import DataError
+from skillgit.plugin.card import read_card
 from skillgit.plugin.data_rows import Row, read_each, text_field, text_or_blanks
-from skillgit.plugin.environment import EnvironmentInfo, Judge
-from skillgit.plugin.splits import OPTIONS
+from skillgit.plugin.environment import Judge, PublishedRow
 from skillgit_envs.answers import quoted
-from skillgit_envs.public_sources import DOCVQA
-from skillgit_envs.shipped_environment import PROMPTS, PromptWording, choice, option, require, sections
-from skillgit_envs.visual_questions import DETAILS, Pictures, VisualQuestions
+from skillgit_envs.shipped_environment import PromptWording, require, sections
+from skillgit_envs.visual_questions import Pictures, VisualQuestions, picture
 
 
 def _other_names(row: Mapping[str, object]) -> list[str]:
@@ -118,38 +117,26 @@ def question(text: str, wording: PromptWording) -> str:
     return f"<question>\n{text}\n</question>"
 
 
+_PUBLISHED_TOO = ("question_types", "ucsf_document_id", "ucsf_document_page_no", "docId")
+
+
+def published(table: Iterable[PublishedRow]) -> Iterator[dict[str, object]]:
+    """Yield rows of a data file, each with its page as a picture named after question and document."""
+    for row in table:
+        identity, document = row.get("questionId"), row.get("docId")
+        yield {
+            "id": str(identity),
+            "question": row.get("question"),
+            "answers": row.get("answers"),
+            "image": picture(f"q{identity}_d{document}", row, row.get("image"), suffix=".png"),
+            **{name: row.fields[name] for name in _PUBLISHED_TOO if name in row.fields},
+        }
+
+
 class DocVQA(VisualQuestions):
     """Questions about scanned pages, scored by ANLS."""
 
-    info = EnvironmentInfo(
-        name="docvqa",
-        summary="Answer a question about the picture of a page.",
-        fields={
-            "question": "what is asked",
-            "answers": "the accepted answers",
-            "image": "the file of the page, as the data name it",
-            "page": "digest of the page's bytes",
-        },
-        scorer="soft = ANLS (rule of env.scorer), hard = whether it is at least 0.999",
-        source="pages drawn for skillgit; the public annotations are read from env.data_path, pages from env.image_dir",
-        options=(
-            *OPTIONS,
-            PROMPTS,
-            option("image_dir", "", "Folder of the pages; empty: next to the data.", path=True),
-            option("image_detail", "auto", "How closely to look: auto, low or high.", values=DETAILS),
-            option("max_image_mb", 5.0, "Largest page in megabytes that is accepted."),
-            choice(
-                "scorer",
-                "Boundary of ANLS: official keeps 0.5 and divides by raw lengths, skillopt does neither.",
-                official="ANLS as the script of rrc.cvc.uab.es: by raw lengths, a similarity of 0.5 counts",
-                skillopt="ANLS by the formula of the paper: by normalised lengths, 0.5 does not count",
-            ),
-            option("max_turns", 1, "Replies until one holds an answer."),
-        ),
-        task_types=("form", "table/list", "free_text", "layout"),
-        licence="pages and questions that come with it: MIT, as skillgit; the public data: the terms of its authors",
-        public=DOCVQA,
-    )
+    info = read_card(Path(__file__).parent)
 
     _scorers: ClassVar = {name: rule.name for name, rule in RULES.items()}
 

@@ -21,14 +21,15 @@ from skillgit.domain.skill import Skill
 from skillgit.domain.trajectory import Item, Trajectory
 from skillgit.errors import ConfigError, DataError, EnvironmentFaultError, SandboxError
 from skillgit.plugin.backend import ModelAccess
+from skillgit.plugin.card import read_card
 from skillgit.plugin.data_rows import raise_all
-from skillgit.plugin.environment import EnvironmentInfo, Judge, Need, NeedKind, Target, option_values
+from skillgit.plugin.environment import Judge, Target, option_values
 from skillgit.plugin.seed_folder import read_skill, write_files
-from skillgit.plugin.splits import OPTIONS, Splits, load_splits
+from skillgit.plugin.splits import Splits, load_splits
 from skillgit.sandbox import Mode, Sandbox
 from skillgit.sandbox.mechanisms import bubblewrap_program
 from skillgit_envs.harbor.trial_process import INSTALL, TrialProcess, TrialProcessError
-from skillgit_envs.shipped_environment import option, prompt_file
+from skillgit_envs.shipped_environment import prompt_file
 
 RULES = 1  # raised whenever the same trial may get another score
 RESULT = "result.json"  # the product that says to the scorer how the trial ended
@@ -51,54 +52,7 @@ _PASSED_ON = (
 class Harbor:
     """Tasks of Harbor's, each a trial in a container; its verifier scores."""
 
-    info = EnvironmentInfo(
-        name="harbor",
-        summary="Do tasks in a container with an agent that has the skill.",
-        fields={
-            "instruction": "what the agent is told to do",
-            "sha256": "first 16 digits of the digest of the task's files",
-        },
-        scorer="soft = the reward that the task's own verifier gives, hard = whether it is at least env.pass_at",
-        source="folders of tasks in Harbor's format, named by env.data_path or env.split_dir",
-        options=(
-            *OPTIONS,
-            option(
-                "python", "", "Virtual environment that has Harbor; '' takes that of the program harbor.", path=True
-            ),
-            option("agent", "", "Agent: a name of Harbor's, such as claude-code, or module:Class."),
-            option("agent_args", "{}", "Arguments of the agent, a JSON object."),
-            option("agent_model", "", "What the agent calls its model; '' is openai/skillgit, or anthropic/skillgit."),
-            option(
-                "environment",
-                "docker",
-                "Where tasks run: docker, podman, bubblewrap, another name of Harbor's, or module:Class.",
-            ),
-            option("environment_args", "{}", "Arguments of the environment, a JSON object."),
-            option("root_filesystem", "", "Folder that bubblewrap takes for '/'; '' is this machine's.", path=True),
-            option("modules", "", "Folder of the Python files that module:Class names.", path=True),
-            option("variables", "", "Names of further variables for Harbor, such as a provider's key."),
-            option("host_network", default=True, text="Whether docker and podman share this machine's network."),
-            option("model_url", "", "Address of the model from a task, with {port} in it; '' is this machine's."),
-            option("reward", "reward", "Which of the verifier's rewards counts."),
-            option("pass_at", 1.0, "Reward from which on an item is solved."),
-            option("full_reward", 1.0, "Reward that is a soft score of 1."),
-        ),
-        licence="the tasks have licences of their own",
-        needs=(
-            Need(
-                kind=NeedKind.PROGRAM,
-                name="harbor",
-                looked_for=("harbor",),
-                purpose="runs the tasks, in a Python of its own (3.12 or newer); or env.python names its environment",
-            ),
-            Need(
-                kind=NeedKind.PROGRAM,
-                name="containers",
-                looked_for=("docker", "podman", "bwrap"),
-                purpose="where tasks run, unless a remote environment of Harbor's does that",
-            ),
-        ),
-    )
+    info = read_card(Path(__file__).parent)
 
     def __init__(self, options: Mapping[str, str | float | bool], root: Path) -> None:
         self._options = option_values(self.info, options)

@@ -16,7 +16,8 @@ from skillgit.domain.leaks import Secrets
 from skillgit.domain.skill import Skill
 from skillgit.domain.trajectory import Item, Trajectory
 from skillgit.errors import ConfigError, DataError, EnvironmentFaultError
-from skillgit.plugin.environment import CallBounds, EnvironmentInfo, Judge, Need, NeedKind, Target, option_values
+from skillgit.plugin.card import read_card
+from skillgit.plugin.environment import CallBounds, Judge, Target, option_values
 from skillgit.plugin.seed_folder import read_skill, write_files
 from skillgit.plugin.splits import Splits, first_items, split_items
 from skillgit_envs.inspect.asked_roles import asked_roles, is_grader
@@ -31,7 +32,7 @@ from skillgit_envs.inspect.task import (
     scored,
     task_arguments,
 )
-from skillgit_envs.shipped_environment import choice, option, prompt_file
+from skillgit_envs.shipped_environment import prompt_file
 
 if TYPE_CHECKING:
     from inspect_ai.scorer import Scorer
@@ -45,54 +46,7 @@ _PLAYERS = {"judge": JUDGE, "target": PLAYER}
 class InspectEnvironment:
     """Samples of a task as items; each rollout is a sample of one open evaluation (:mod:`.evaluation`)."""
 
-    info = EnvironmentInfo(
-        name="inspect",
-        summary="Work on any task of Inspect, with its own agent, tools, sandbox and scorer.",
-        fields={
-            "input": "what the model is asked, a text or messages",
-            "target": "what the scorer compares with",
-            "choices": "answers to choose from",
-            "metadata": "what solver and scorer know besides",
-            "files": "files of the sandbox, name to digest",
-            "setup": "a script that prepares the sandbox",
-            "sandbox": "kind of the sandbox and digest of its configuration",
-        },
-        scorer="soft = the value of the task's own scorer (C = 1, P = 0.5, I and N = 0); hard = 1 if that is full",
-        source="the data set of the task; an example that was written for skillgit, if none is named",
-        options=(
-            option("task", "", "Task by its Inspect name, such as inspect_evals/tau2_airline."),
-            option("task_file", "", "Or path/to/file.py@NAME, a task in a file of yours.", path=True),
-            option("task_args", "", "Arguments of the task: a=1,b=words, or a JSON object."),
-            option("scorer", "", "Scorer that counts, where the task has several."),
-            option("score_key", "", "Value that counts, where a score is a dictionary."),
-            option("scale", "", "Worst and best number, where scores are not from 0 to 1: 1:10, or 10:0."),
-            option("roles", "", "Who plays a model role: grader=judge,user=target; '' has Inspect's graders judge."),
-            choice(
-                "delivery",
-                "How the target gets the skill: inline, in the system message, or tool, by Inspect's skill tool.",
-                inline="in the system message",
-                tool="by Inspect's skill tool, which lays its files out in the sandbox",
-            ),
-            option("one_try", default=False, text="Score one try of a sample where the task combines several."),
-            option("local_sandbox", default=False, text="Let tasks run programs of models unconfined, as this user."),
-            choice(
-                "split_mode",
-                "How the samples are divided: by ratio, each type by ratio (stratified), or by split_dir.",
-                ratio="by split_ratio",
-                stratified="each task type by split_ratio",
-                split_dir="by a folder with lists of ids",
-            ),
-            option("split_ratio", "2:1:7", "Shares of train, selection and test."),
-            option("split_seed", 42, "Seed of the division by ratio."),
-            option("split_field", "", "Field of the metadata that names a sample's split; '' divides them."),
-            option("split_dir", "", "Folder with train, val and test, which list ids.", path=True),
-            option("type_field", "", "Field of the metadata that results are broken down by."),
-            option("limit", 0, "First items of each split to use; 0 uses all."),
-        ),
-        task_types=("default",),
-        needs=(Need(kind=NeedKind.EXTRA, name="inspect", looked_for=("inspect_ai",), purpose="Inspect itself"),),
-        licence="MIT",
-    )
+    info = read_card(Path(__file__).parent)
 
     def __init__(self, options: Mapping[str, str | float | bool], root: Path) -> None:
         self._options, self._root = option_values(self.info, options), root

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from string import ascii_uppercase
@@ -15,15 +16,17 @@ from skillgit.domain.leaks import Secrets, words
 from skillgit.domain.skill import Skill
 from skillgit.domain.trajectory import Item, Trajectory
 from skillgit.errors import DataError
+from skillgit.plugin.card import read_card
 from skillgit.plugin.data_rows import Row, read_each, text_field
-from skillgit.plugin.environment import EnvironmentInfo, Judge, Target
-from skillgit.plugin.splits import OPTIONS, Splits, first_items, load_splits
+from skillgit.plugin.environment import Judge, PublishedRow, Target
+from skillgit.plugin.splits import Splits, first_items, load_splits
 from skillgit_envs.answers import AGAIN, until_answered
 from skillgit_envs.choices import LABEL_SCORER, label_of
-from skillgit_envs.public_sources import LIVEMATHEMATICIAN_CUE, LIVEMATHEMATICIANBENCH, MONTH
-from skillgit_envs.shipped_environment import PROMPTS, PromptWording, Questions, choice, fields_hint, option, sections
+from skillgit_envs.shipped_environment import PromptWording, Questions, fields_hint, sections
 
 MOST_CHOICES = 26
+CUE = "One of the remaining options is correct, but a stronger result can be proven"
+MONTH = re.compile(r"20\d{2}(?:0[1-9]|1[0-2])")
 _HINT = fields_hint("livemathematicianbench")
 
 
@@ -100,7 +103,7 @@ def _has_cue(item: Item) -> bool:
     return any(words(text) == _CUE for text in cast("Sequence[str]", item.content["choices"]))
 
 
-_CUE = words(LIVEMATHEMATICIAN_CUE)
+_CUE = words(CUE)
 EXAMPLE = Item(
     id="example", content={"question": "question", "choices": ["one", "two"], "theorem": "theorem", "sketch": "sketch"}
 )
@@ -159,48 +162,19 @@ def score(answer: str, choices: Mapping[str, str], correct: str, scorer: str = "
     return Scored(hard=hit, soft=hit), f"correct: {right}" if hit else miss
 
 
+def published(table: Iterable[PublishedRow]) -> Iterator[dict[str, object]]:
+    """Yield rows of a data file; month and number, which are unique together, are the id."""
+    for row in table:
+        month = MONTH.search(row.file)
+        if month is None:
+            raise DataError(f"{row.file} names no month", hint="files are called qa_<month>_final.json")
+        yield {**row.fields, "id": f"{month.group()}:{row.get('no')}", "month": month.group()}
+
+
 class LiveMathematicianBench(Questions):
     """Multiple choice about theorems of recent papers, scored by accuracy."""
 
-    info = EnvironmentInfo(
-        name="livemathematicianbench",
-        summary="Choose the right statement about a recent theorem.",
-        fields={
-            "question": "what is asked",
-            "choices": "the wrong choices, or all of them, as texts",
-            "correct": "the text of the right choice",
-            "theorem": "the theorem behind the question",
-            "sketch": "a sketch of its proof",
-            "types": "what kinds of statement the theorem makes",
-        },
-        scorer="hard = soft = whether the right choice's label is given (plain accuracy, as on the benchmark's site)",
-        source="items written for skillgit; the public monthly files are read from env.data_path or env.split_dir",
-        options=(
-            *OPTIONS,
-            PROMPTS,
-            choice(
-                "edition",
-                "Which items of the public files: those without a choice that gives itself away, or all.",
-                without_cue="the items that do not list the choice that is right wherever it is listed: 92 of 177",
-                published="all items, as they are published",
-            ),
-            choice(
-                "scorer",
-                "How a label is read: official (any usual form) or skillopt.",
-                official="the label in any usual form; plain accuracy, as on the benchmark's site",
-                skillopt="the label in one of the six forms that SkillOpt reads",
-            ),
-            option("max_turns", 1, "Replies until one holds an answer."),
-            option("shuffle_choices", default=True, text="Whether choices are shuffled."),
-            option("shuffle_seed", 42, "Seed of the order of choices."),
-            option("use_theorem", default=False, text="Show the theorem to the target; the benchmark does not."),
-            option("use_sketch", default=False, text="Show the sketch of the proof to the target; likewise."),
-            option("explain", default=False, text="Show theorem and sketch to the optimizer as feedback."),
-        ),
-        task_types=("equivalence", "implication", "condition", "existence", "bound"),
-        licence="items that come with it: MIT, as skillgit; the public files state no licence",
-        public=LIVEMATHEMATICIANBENCH,
-    )
+    info = read_card(Path(__file__).parent)
 
     def __init__(self, options: Mapping[str, str | float | bool], root: Path) -> None:
         super().__init__(options, root)

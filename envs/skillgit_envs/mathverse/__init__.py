@@ -12,7 +12,7 @@ can be solved, and values are compared as numbers and units.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import assert_never, cast
@@ -20,14 +20,14 @@ from typing import assert_never, cast
 from skillgit.domain.leaks import Secrets
 from skillgit.domain.trajectory import Item
 from skillgit.errors import DataError
+from skillgit.plugin.card import read_card
 from skillgit.plugin.data_rows import Row, read_each, text_field
-from skillgit.plugin.environment import EnvironmentInfo, Judge
+from skillgit.plugin.environment import Judge, PublishedRow
 from skillgit_envs.choices import LABEL_SCORER, chosen
-from skillgit_envs.public_sources import MATHVERSE
 from skillgit_envs.quantities import NUMBER_SCORER, same_value
-from skillgit_envs.shipped_environment import choice, option, require
+from skillgit_envs.shipped_environment import require
 from skillgit_envs.short_answers import RightOrWrong
-from skillgit_envs.visual_questions import VISUAL_OPTIONS, Pictures, VisualQuestions
+from skillgit_envs.visual_questions import Pictures, VisualQuestions, picture
 
 VERSIONS = ("Text Dominant", "Text Lite", "Text Only", "Vision Intensive", "Vision Dominant", "Vision Only")
 _KINDS = ("multi-choice", "free-form")
@@ -102,48 +102,18 @@ def choices(question: str) -> dict[str, str]:
     return dict(_CHOICE.findall(question[heads[-1].end() :])) if heads else {}
 
 
+def published(table: Iterable[PublishedRow]) -> Iterator[dict[str, object]]:
+    """Yield rows of a data file; the diagram of a row, if it has one, is a picture named after it."""
+    for row in table:
+        identity = str(row.get("sample_index"))
+        image = picture(identity, row, row.get("image")) if row.fields.get("image") else ""
+        yield {**row.fields, "id": identity, "image": image}
+
+
 class MathVerse(RightOrWrong, VisualQuestions):
     """Mathematical problems about diagrams, scored by rules or by a judge."""
 
-    info = EnvironmentInfo(
-        name="mathverse",
-        summary="Solve a mathematical problem about a diagram.",
-        fields={
-            "question": "the problem with its choices, as the version states it; empty where the picture holds it all",
-            "images": "the file of the diagram, as the data name it; none for the version Text Only",
-            "pictures": "digest of the diagram's bytes",
-            "answer": "the right letter, several of them, or the right value",
-            "kind": "multi-choice or free-form",
-            "version": "how much of the problem is in the text",
-            "for_eval": "the whole problem, for a judge",
-        },
-        scorer="hard = soft = whether the answer is right: by rules, by a judge as the authors do (official), or by the"
-        " reference's rules with a judge for what they leave open (skillopt)",
-        source="problems written for skillgit; testmini.json and its pictures are read from env.data_path",
-        options=(
-            *VISUAL_OPTIONS,
-            option(
-                "problem_version",
-                "",
-                f"Which version: {', '.join(VERSIONS)}; empty: the one that the data hold.",
-                values={"": "the one that the data hold", **dict.fromkeys(VERSIONS, "problems of this version")},
-            ),
-            choice(
-                "scorer",
-                "Who compares: rules, official (a judge), or skillopt.",
-                rules="a choice by its letter in any usual form, a value as number and unit",
-                official="a judge compares every answer, as in ZrrSkywalker/MathVerse, score_answer_s2.py",
-                skillopt="a choice by the letter alone, a value without LaTeX, else a judge",
-            ),
-        ),
-        task_types=(
-            *(f"Plane Geometry/{field}" for field in ("Length", "Area", "Angle", "Analytic", "Applied")),
-            *(f"Solid Geometry/{field}" for field in ("Length", "Area", "Volume")),
-            *(f"Functions/{field}" for field in ("Coordinate", "Property", "Expression", "Applied")),
-        ),
-        licence="problems that come with it and the public data: MIT",
-        public=MATHVERSE,
-    )
+    info = read_card(Path(__file__).parent)
 
     _scorers = SCORERS
     _judges = (AnswerRule.OFFICIAL, AnswerRule.SKILLOPT)

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import assert_never, cast
 
 from skillgit.domain.trajectory import Item
 from skillgit.errors import DataError
+from skillgit.plugin.card import read_card
 from skillgit.plugin.data_rows import Row, read_each, text_field, text_or_blanks
-from skillgit.plugin.environment import EnvironmentInfo, Judge
+from skillgit.plugin.environment import Attachment, Judge, PublishedRow
 from skillgit_envs.answers import folded
 from skillgit_envs.choices import LABEL_SCORER, chosen
-from skillgit_envs.public_sources import MMRB as SOURCE
-from skillgit_envs.public_sources import mmrb_identity
 from skillgit_envs.quantities import NUMBER_SCORER, same_value
-from skillgit_envs.shipped_environment import choice, fields_hint, require
+from skillgit_envs.shipped_environment import fields_hint, require
 from skillgit_envs.short_answers import RightOrWrong
-from skillgit_envs.visual_questions import VISUAL_OPTIONS, Pictures, VisualQuestions
+from skillgit_envs.visual_questions import Pictures, VisualQuestions, picture
 
 _TOKEN = re.compile(r"\{image#(\d+)\}")
 _OPTION = re.compile(r"\s*\(?([A-Z])\s*[).:]\s*(.*)", re.DOTALL)
@@ -84,42 +83,45 @@ def _item(row: Row, pictures: Pictures, folder: Path) -> Item:
         "pictures": [pictures.find(where, name, folder) for name in images],
         "answer": answer,
     }
-    return Item(id=mmrb_identity(source, subtask, index), content=content, task_type=subtask)
+    return Item(id=identity_of(source, subtask, index), content=content, task_type=subtask)
+
+
+def identity_of(*parts: str) -> str:
+    """Return the id of an item by its source, subtask and index."""
+    return re.sub(r"[\s,]+", "-", ":".join(filter(None, parts)))
 
 
 def _texts(value: object) -> list[str]:
     return [str(entry) for entry in value] if isinstance(value, list) else []
 
 
+def published(table: Iterable[PublishedRow]) -> Iterator[dict[str, object]]:
+    """Yield rows of a data file; the authors' code drops later rows of the same id, and so does this."""
+    ids: set[str] = set()
+    for row in table:
+        source = str(row.fields.get("source") or "")
+        name = identity_of(source, str(row.get("subtask")), str(row.get("index")))
+        if name not in ids:
+            ids.add(name)
+            yield {**row.fields, "id": name, "image_paths": list(_picture_files(row, name))}
+
+
+def _picture_files(row: PublishedRow, name: str) -> Iterator[str | Attachment]:
+    """Yield the pictures of a row: files named from its folder on, or values of a table."""
+    images = row.get("image_paths", "images")
+    if not isinstance(images, list):
+        raise DataError(f"row {row.number} of {row.file} has no list of pictures", hint="take another --revision")
+    for number, image in enumerate(images):
+        if isinstance(image, str):
+            yield (PurePosixPath(row.file).parent / image).as_posix().removeprefix("./")
+        else:
+            yield picture(f"{re.sub(r'[^A-Za-z0-9]+', '-', name)}_{number}", row, image)
+
+
 class MMRB(RightOrWrong, VisualQuestions):
     """Questions about several pictures, scored by the right choice or value."""
 
-    info = EnvironmentInfo(
-        name="mmrb",
-        summary="Answer a question that takes several pictures together.",
-        fields={
-            "question": "what is asked, with the options and with {image#1} where a picture is meant",
-            "options": "the options once more, each with its letter; none for a free answer",
-            "images": "the files of the pictures in their order, as the data name them",
-            "pictures": "digests of the pictures' bytes",
-            "answer": "the right letter, several of them, or the right words",
-        },
-        scorer="hard = soft = whether the answer is right: strict, or one text in the other (official, skillopt)",
-        source="pictures drawn for skillgit; MMRB_data.json and the files of subtasks are read from env.data_path",
-        options=(
-            *VISUAL_OPTIONS,
-            choice(
-                "scorer",
-                "How answers are compared: strict, official or skillopt.",
-                strict="a choice by its letters or text, anything else by its value",
-                official="equal or one in the other, whatever the case, after the extractor of LesterGong/MMRB",
-                skillopt="the letter alone or the option's text; of free answers one in the other",
-            ),
-        ),
-        task_types=("Counting Across Pictures", "What Has Changed", "Visual Ordering"),
-        licence="pictures that come with it: MIT, as skillgit; the public data state no licence",
-        public=SOURCE,
-    )
+    info = read_card(Path(__file__).parent)
 
     _scorers = SCORERS
 

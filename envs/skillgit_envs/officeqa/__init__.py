@@ -18,28 +18,18 @@ from skillgit.domain.skill import Skill
 from skillgit.domain.trajectory import Item, Trajectory
 from skillgit.errors import ConfigError, DataError
 from skillgit.plugin.backend import Tool, ToolCall, system, user
+from skillgit.plugin.card import read_card
 from skillgit.plugin.data_rows import Row, check_storable, read_each, text_field
-from skillgit.plugin.environment import EnvironmentInfo, Judge, Target
-from skillgit.plugin.splits import OPTIONS, Splits
+from skillgit.plugin.environment import Judge, Target
+from skillgit.plugin.splits import Splits
 from skillgit.sandbox import Mode, Sandbox
 from skillgit.sandbox.conversation import converse
 from skillgit.sandbox.job import off_the_loop
-from skillgit.sandbox.option import OPTION as SANDBOX
 from skillgit.sandbox.tools import TOOLS, Name, SandboxTools, read_arguments
 from skillgit_envs.officeqa.corpus import ALL_CHARACTERS, PAGE_CHARACTERS, Corpus, oracle, pages_of
 from skillgit_envs.officeqa.scoring import SCORERS, feedback, final_answer, score
-from skillgit_envs.public_sources import OFFICEQA
-from skillgit_envs.search_service import LONGEST_RESULT, NAME, SEARCH_OPTIONS, TOOL, SearchService, search_of
-from skillgit_envs.shipped_environment import (
-    PROMPTS,
-    PromptWording,
-    Questions,
-    choice,
-    fields_hint,
-    option,
-    require,
-    sections,
-)
+from skillgit_envs.search_service import LONGEST_RESULT, NAME, TOOL, SearchService, search_of
+from skillgit_envs.shipped_environment import PromptWording, Questions, fields_hint, require, sections
 
 _BETWEEN_FILES = re.compile(r"[\r\n,;]+")
 _BETWEEN_ADDRESSES = re.compile(r"\s+|[,;](?=\s*https?:)")
@@ -116,31 +106,6 @@ class OfficeTools:
         return await self.search.ask(query) if self.search and call.name == NAME else "error: there is no such tool"
 
 
-OFFICE_OPTIONS = (
-    *OPTIONS,
-    PROMPTS,
-    option("docs_dir", "", "Folder of the documents, *.txt or *.md; its transformed if any.", path=True),
-    choice(
-        "scope",
-        "Documents that the tools show: all, or those of the item.",
-        all="all documents",
-        item="those on which the item rests",
-    ),
-    option("oracle_pages", default=False, text="Give away the pages with the answer (source_docs)."),
-    option("use_local_tools", default=True, text="Offer the tools glob, grep and read over documents."),
-    option("max_turns", 24, "Replies at most; the last one has to answer."),
-    choice(
-        "scorer",
-        "official (the reward) or skillopt (exact match and F1).",
-        official="the reward of databricks/officeqa, reward.py: numbers with their units, within env.tolerance",
-        skillopt="exact match, and token F1, of the words without punctuation and units",
-    ),
-    option("tolerance", 0.0, "Relative error of a number that is still right: 0.01 is 1 %; for the official scorer."),
-    *SEARCH_OPTIONS,
-    option("sandbox", "auto", "How tools are isolated: auto, bubblewrap, landlock, none.", values=SANDBOX.values),
-)
-
-
 def question(
     item: Item, *, documents: Sequence[str] = (), pages: str = "", wording: PromptWording = PromptWording.OWN
 ) -> str:
@@ -169,23 +134,7 @@ def oracle_pages(item: Item, corpus: Corpus) -> str:
 class OfficeQA(Questions):
     """Questions about figures in reports, which the target looks into with tools."""
 
-    info = EnvironmentInfo(
-        name="officeqa",
-        summary="Answer a question from a collection of official reports, with tools to look into them.",
-        fields={
-            "question": "what is asked",
-            "answer": "the accepted answer: a number, a list of numbers, a text or a text with numbers",
-            "source_files": "the documents on which the answer rests",
-            "source_docs": "addresses of these documents with the page, as ?page=15",
-            "documents": "digest of the documents",
-        },
-        scorer="official: hard = soft = the reward of OfficeQA; skillopt: hard = exact match, soft = token F1",
-        source="bulletins and questions written for skillgit; OfficeQA is read from env.data_path and env.docs_dir",
-        options=OFFICE_OPTIONS,
-        task_types=("easy", "hard"),
-        licence="bulletins and questions that come with it: MIT, as skillgit; the questions of OfficeQA: CC BY-SA 4.0",
-        public=OFFICEQA,
-    )
+    info = read_card(Path(__file__).parent)
 
     def __init__(self, options: Mapping[str, str | float | bool], root: Path) -> None:
         super().__init__(options, root)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 from enum import StrEnum
@@ -19,20 +19,19 @@ from skillgit.domain.skill import Skill
 from skillgit.domain.trajectory import Item, Trajectory
 from skillgit.errors import ConfigError, DataError, EnvironmentFaultError
 from skillgit.plugin.backend import system, user
+from skillgit.plugin.card import read_card
 from skillgit.plugin.data_rows import Row, check_storable, read_each, text_field
-from skillgit.plugin.environment import EnvironmentInfo, Judge, Target
-from skillgit.plugin.splits import OPTIONS, Splits
+from skillgit.plugin.environment import Judge, PublishedRow, Target
+from skillgit.plugin.splits import Splits
 from skillgit.sandbox.conversation import Toolbox, converse
 from skillgit.sandbox.job import off_the_loop
 from skillgit.sandbox.launcher.folder import place
-from skillgit.sandbox.option import OPTION as SANDBOX
 from skillgit.sandbox.tools import TOOLS, Name, SandboxTools
 from skillgit_envs.answers import ask_judge, extract, material, quoted, until_answered
-from skillgit_envs.public_sources import SEALQA
 from skillgit_envs.sealqa.search import LONGEST_PAGE, OPEN, Provider, SearchTools, provider_of
-from skillgit_envs.search_service import LONGEST_RESULT, SEARCH_OPTIONS, search_of
+from skillgit_envs.search_service import LONGEST_RESULT, search_of
 from skillgit_envs.search_service import TOOL as SEARCH
-from skillgit_envs.shipped_environment import Questions, choice, fields_hint, option, require
+from skillgit_envs.shipped_environment import Questions, fields_hint, require
 
 SUBSETS = ("seal_0", "seal_hard", "longseal")
 HAYSTACKS = (12, 20, 30)
@@ -120,66 +119,16 @@ def verdict(reply: str) -> AnswerGrade:
     return _VERDICTS[word]
 
 
+def published(table: Iterable[PublishedRow]) -> Iterator[dict[str, object]]:
+    """Yield rows of a data file with all their columns; the data have no ids, so that the question makes one."""
+    for row in table:
+        yield {**row.fields, "id": short_digest(str(row.get("question")).strip())}
+
+
 class SealQA(Questions):
     """Questions that need facts, scored by a judge."""
 
-    info = EnvironmentInfo(
-        name="sealqa",
-        summary="Answer a question of fact whose evidence is scarce, noisy or contradictory.",
-        fields={
-            "question": "what is asked",
-            "answer": "the right answer, or a sentence that denies what the question presumes",
-            "documents": "title, date and text of the documents that are given; only with env.mode: documents",
-        },
-        scorer="hard = soft = whether a judge grades the answer correct: by SimpleQA's rules (official), or as the"
-        " reference asks (skillopt)",
-        source="questions and documents invented for skillgit; the public rows are read from env.data_path",
-        options=(
-            *OPTIONS,
-            choice(
-                "mode",
-                "What the target has: closed (nothing), documents, or search.",
-                closed="nothing but the question",
-                documents="documents that the item names, most of them of no use",
-                search="a search, and the pages that it finds",
-            ),
-            option(
-                "subset",
-                "",
-                "Which data files: seal_0, seal_hard or longseal, by their names; empty: all.",
-                values={"": "all files", **{name: f"files called {name}" for name in SUBSETS}},
-            ),
-            option("revision", "", "Revision of the data, whose answers are updated; part of what identifies scores."),
-            option("documents", 12, "Documents of a question: 12, 20 or 30; for mode documents."),
-            choice(
-                "documents_in",
-                "Where they are: prompt, or folder, with the tools glob, grep and read.",
-                prompt="before the question",
-                folder="in a folder, with tools to look into it",
-            ),
-            option(
-                "search",
-                "folder",
-                "Who answers searches: service, recorded (results in a file) or folder (documents).",
-                values={"service": "a search service", "recorded": "a file of results", "folder": "documents"},
-            ),
-            option("search_path", "", "File of recorded results, or folder of *.txt and *.md documents.", path=True),
-            *SEARCH_OPTIONS,
-            option("max_turns", 12, "Replies at most where there are tools; the last one has to answer."),
-            choice(
-                "scorer",
-                "How the judge is asked: official or skillopt.",
-                official="a judge grades by the rules of SimpleQA: correct, incorrect or not attempted",
-                skillopt="a judge is asked as the reference asks: what begins with an A is right",
-            ),
-            option(
-                "sandbox", "auto", "How tools are isolated: auto, bubblewrap, landlock, none.", values=SANDBOX.values
-            ),
-        ),
-        task_types=("Sports", "Entertainment", "Science & Technology", "Politics", "History & Geography", "Others"),
-        licence="questions that come with it: MIT, as skillgit; the public data: Apache-2.0, as others say",
-        public=SEALQA,
-    )
+    info = read_card(Path(__file__).parent)
 
     def __init__(self, options: Mapping[str, str | float | bool], root: Path) -> None:
         super().__init__(options, root)

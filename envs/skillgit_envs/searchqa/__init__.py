@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
@@ -16,19 +16,15 @@ from skillgit.domain.trajectory import Item, Trajectory, Turn
 from skillgit.errors import DataError
 from skillgit.files import read_plain
 from skillgit.plugin.backend import system, user
+from skillgit.plugin.card import read_card
 from skillgit.plugin.data_rows import read_each, text_field
-from skillgit.plugin.environment import EnvironmentInfo, Judge, Target
-from skillgit.plugin.splits import OPTIONS
+from skillgit.plugin.environment import Judge, PublishedRow, Target
 from skillgit_envs.answers import WORDS_SCORER, exact_match, extract, f1, in_tag, normalise, quoted
-from skillgit_envs.public_sources import SEARCHQA
 from skillgit_envs.shipped_environment import (
-    PROMPTS,
     PromptWording,
     Questions,
-    choice,
     fields_hint,
     in_turns,
-    option,
     prompt_file,
     sections,
     with_skill,
@@ -211,34 +207,17 @@ def feedback(answer: str, golds: Sequence[str], scorer: str = "official") -> str
     return f"{message}; the answer {quoted(answer)} shares {overlap} of {len(words)} words"
 
 
+def published(table: Iterable[PublishedRow]) -> Iterator[dict[str, object]]:
+    """Yield rows of a data file; a missing context is an empty one."""
+    for row in table:
+        fields = {name: row.get(name) for name in ("question", "answers")}
+        yield {"id": row.get("key"), "context": row.fields.get("context") or "", **fields}
+
+
 class SearchQA(Questions):
     """Question answering over search results, scored by exact match and token F1."""
 
-    info = EnvironmentInfo(
-        name="searchqa",
-        summary="Answer a trivia question from search results.",
-        fields={
-            "question": "what is asked",
-            "context": "search results, each as '[DOC] [TLE] title [PAR] snippet'; may be empty",
-            "answers": "the accepted answers",
-        },
-        scorer="hard = exact match, soft = token F1, both the best over the accepted answers (MRQA 2019, SQuAD v1.1)",
-        source="items written for skillgit; the public SearchQA data is read from env.split_dir or env.data_path",
-        options=(
-            *OPTIONS,
-            PROMPTS,
-            choice(
-                "scorer",
-                "What is right where normalisation leaves nothing: official or skillopt.",
-                official="exact match and token F1 as in MRQA 2019, whose script is SQuAD's of v1.1",
-                skillopt="the same, as SkillOpt computes it where normalisation leaves nothing of an answer",
-            ),
-            option("max_turns", 1, "Replies at most; from the second on, the target reviews its answer."),
-        ),
-        task_types=("person", "place", "date", "number", "work", "thing", "default"),
-        licence="items that come with it: MIT, as skillgit; the public data states no licence",
-        public=SEARCHQA,
-    )
+    info = read_card(Path(__file__).parent)
 
     def __init__(self, options: Mapping[str, str | float | bool], root: Path) -> None:
         super().__init__(options, root)

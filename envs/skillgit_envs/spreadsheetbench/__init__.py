@@ -18,21 +18,11 @@ from skillgit.domain.skill import Skill
 from skillgit.domain.trajectory import Item, Trajectory
 from skillgit.domain.untrusted.file_names import path_fault, shown
 from skillgit.errors import ConfigError, DataError, EnvironmentFaultError
+from skillgit.plugin.card import read_card
 from skillgit.plugin.data_rows import Row, read_each, text_field, text_or_blanks
-from skillgit.plugin.environment import EnvironmentInfo, Judge, Need, NeedKind, Target
-from skillgit.plugin.splits import OPTIONS
-from skillgit.sandbox.libreoffice import OFFICE_PROGRAMS, office_program
-from skillgit.sandbox.option import OPTION as SANDBOX
-from skillgit_envs.public_sources import SPREADSHEETBENCH
-from skillgit_envs.shipped_environment import (
-    PROMPTS,
-    PackagedEnvironment,
-    PromptWording,
-    choice,
-    option,
-    read_again,
-    require,
-)
+from skillgit.plugin.environment import Judge, Target
+from skillgit.sandbox.libreoffice import office_program
+from skillgit_envs.shipped_environment import PackagedEnvironment, PromptWording, read_again, require
 from skillgit_envs.spreadsheetbench.rollout import CHECK, FAILED, NO_PROGRAM, TASK, Work, roll_out
 from skillgit_envs.spreadsheetbench.scoring import RULES, WorkbookTask, case_results, feedback, score
 from skillgit_envs.spreadsheetbench.workbooks import ROWS, SHOWN, answer_cells
@@ -138,60 +128,7 @@ class WorkbookTasks:
 class SpreadsheetBench(PackagedEnvironment):
     """Programs that change workbooks, scored by the values of the answer cells."""
 
-    info = EnvironmentInfo(
-        name="spreadsheetbench",
-        summary="Write a program that changes a workbook as its user asks.",
-        fields={
-            "instruction": "what the user asks for",
-            "instruction_type": "Cell-Level Manipulation or Sheet-Level Manipulation",
-            "answer_position": "the cells that are compared, such as 'Sheet1'!B2:B9",
-            "answer_sheet": "the sheet that the data name besides; only env.scorer=skillopt reads it",
-            "cases": "number of each case, with the digests of its two workbooks",
-            "expected_cases": "how many cases the benchmark's own script looks for",
-        },
-        scorer="hard = all cases pass, soft = share of the cases (env.scorer; SpreadsheetBench evaluation.py)",
-        source="workbooks made for skillgit; the public data is read from env.data_path or env.split_dir",
-        options=(
-            *OPTIONS,
-            PROMPTS,
-            option("data_root", "", "Folder of the workbooks; empty takes that of the data.", path=True),
-            option(
-                "mode",
-                "multi",
-                "One reply (single), replies until the program is right (multi), or a Python tool (react).",
-                values={"single": "one reply", "multi": "replies until the program is right", "react": "a Python tool"},
-            ),
-            option("max_turns", 30, "Replies at most, in the modes multi and react."),
-            choice(
-                "scorer",
-                "official, skillopt, or lenient: official, but it reads what an answer position means.",
-                official="RUCKBReasoning/SpreadsheetBench, evaluation.py, after LibreOffice has recalculated",
-                skillopt="the same cells and values without recalculation, and the cases that there are",
-                lenient="as official, but answer positions are read as they are meant",
-            ),
-            option("program_timeout", 120.0, "Seconds that a program may run."),
-            option(
-                "sandbox", "auto", "How programs are isolated: auto, bubblewrap, landlock, none.", values=SANDBOX.values
-            ),
-        ),
-        task_types=TASK_TYPES,
-        needs=(
-            Need(
-                kind=NeedKind.PROGRAM,
-                name="libreoffice",
-                looked_for=OFFICE_PROGRAMS,
-                purpose="calculates the formulas of workbooks for the scorers official and lenient",
-            ),
-            Need(
-                kind=NeedKind.EXTRA,
-                name="pandas",
-                looked_for=("pandas",),
-                purpose="programs may import it; with env.prompts: reference it has to be there",
-            ),
-        ),
-        licence="workbooks that come with it: MIT, as skillgit; the public data: CC BY-SA 4.0",
-        public=SPREADSHEETBENCH,
-    )
+    info = read_card(Path(__file__).parent)
 
     def __init__(self, options: Mapping[str, str | float | bool], root: Path) -> None:
         super().__init__(options, root)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,19 +14,18 @@ from skillgit.domain.ids import short_digest
 from skillgit.domain.leaks import Secrets
 from skillgit.domain.skill import Skill
 from skillgit.domain.trajectory import Item, Trajectory
-from skillgit.errors import ConfigError
+from skillgit.errors import ConfigError, DataError
 from skillgit.plugin.backend import Tool, ToolCall, system, user
-from skillgit.plugin.environment import EnvironmentInfo, Judge, Need, NeedKind, Target
-from skillgit.plugin.splits import OPTIONS, Splits
+from skillgit.plugin.card import read_card
+from skillgit.plugin.environment import Judge, PublishedRow, Target
+from skillgit.plugin.splits import Splits
 from skillgit.sandbox.conversation import converse
-from skillgit.sandbox.option import OPTION as SANDBOX
 from skillgit.sandbox.tools import declared, read_arguments
 from skillgit_envs.answers import material
-from skillgit_envs.public_sources import SWEBENCH
-from skillgit_envs.shipped_environment import PROMPTS, PromptWording, Questions, option, sections
+from skillgit_envs.shipped_environment import PromptWording, Questions, sections
 from skillgit_envs.swebench.engines import PATCH, BoxJob, ContainerEngine, EngineName, SandboxEngine, Workbench, answers
 from skillgit_envs.swebench.grading import F2P, OWN_RULES, P2P, Grader, LogReport, package_version
-from skillgit_envs.swebench.instances import DATASETS, Instance, read_instances
+from skillgit_envs.swebench.instances import Instance, read_instances
 from skillgit_envs.swebench.repositories import Clones, Shipped
 
 if TYPE_CHECKING:
@@ -74,90 +74,31 @@ def _shortened(text: str) -> str:
     return text if rest <= 0 else f"{text[: _LONGEST // 2]}\n[{rest} characters left out]\n{text[-_LONGEST // 2 :]}"
 
 
+_LISTS = ("FAIL_TO_PASS", "PASS_TO_PASS")
+
+
+def published(table: Iterable[PublishedRow]) -> Iterator[dict[str, object]]:
+    """Yield rows with all their columns; lists of tests that are texts of JSON become lists."""
+    for row in table:
+        lists = {name: _tests(row, name) for name in _LISTS}
+        yield {**row.fields, "id": row.get("instance_id"), **lists}
+
+
+def _tests(row: PublishedRow, name: str) -> list[str]:
+    value = row.fields.get(name)
+    try:
+        tests = json.loads(value) if isinstance(value, str) else value
+    except (ValueError, RecursionError):
+        tests = None
+    if not isinstance(tests, list) or not all(isinstance(test, str) for test in tests):
+        raise DataError(f"row {row.number} of {row.file} has no list {name}", hint="take another --revision")
+    return tests
+
+
 class SWEBench(Questions):
     """Issues of projects, which the target settles with a shell; tests decide."""
 
-    info = EnvironmentInfo(
-        name="swebench",
-        summary="Change the code of a project so that an issue is settled.",
-        fields={
-            "repo": "the project, as owner/name",
-            "base_commit": "where the work begins",
-            "version": "the project's version, which names its environment",
-            "problem_statement": "the issue; the target is shown nothing else of the item",
-            "patch": "what settled it",
-            "test_patch": "the tests that came with it",
-            "FAIL_TO_PASS": "tests that have to pass afterwards",
-            "PASS_TO_PASS": "tests that still have to pass",
-            "image": "the image of its environment",
-            "eval_script": "what runs the tests",
-            "log_parser": "who reads what they print: a parser of the package swebench, or unittest, which is ours",
-            "eval_type": "pass_and_fail or fail_only",
-        },
-        scorer="hard = soft = whether all tests of FAIL_TO_PASS and PASS_TO_PASS pass (swebench 5, RESOLVED_FULL)",
-        source="a small project invented for skillgit; the public rows are read from env.data_path or env.split_dir",
-        options=(
-            *OPTIONS,
-            PROMPTS,
-            option(
-                "dataset_name",
-                "lite",
-                "Which of several data files: lite, verified or full, by their names.",
-                values={name: f"the file or folder that is called {name}" for name in DATASETS},
-            ),
-            option("repositories", "", "Folder of clones called owner__name; for the sandbox.", path=True),
-            option("environments", "", "Folder of virtual environments owner__name/version; for it.", path=True),
-            option(
-                "engine",
-                "auto",
-                "Where tests and commands run: docker, podman, sandbox (unofficial), or auto.",
-                values={
-                    EngineName.AUTO.value: "the first of docker and podman that answers, else the sandbox",
-                    EngineName.DOCKER.value: "the benchmark's images",
-                    EngineName.PODMAN.value: "the benchmark's images",
-                    EngineName.SANDBOX.value: "virtual environments of your own, unofficially",
-                },
-            ),
-            option("network", default=False, text="Whether containers have a network while tests run."),
-            option("max_turns", 50, "Replies at most; the last one cannot use the tool."),
-            option("tool_timeout", 120.0, "Seconds that a command of the target may run."),
-            option("test_timeout", 1800.0, "Seconds that the tests of an item may run."),
-            option(
-                "scorer",
-                "official",
-                "official or skillopt; both count an item that is resolved, and nothing else.",
-                values={
-                    "official": "RESOLVED_FULL of swebench 5, harness/grading.py",
-                    "skillopt": "the same; a report that is missing is a fault and not a 0",
-                },
-            ),
-            option("grader_environment", "", "Virtual environment that has the package swebench.", path=True),
-            option(
-                "sandbox", "auto", "How the sandbox isolates: auto, bubblewrap, landlock, none.", values=SANDBOX.values
-            ),
-        ),
-        task_types=(
-            *("astropy/astropy", "django/django", "matplotlib/matplotlib", "mwaskom/seaborn", "pallets/flask"),
-            *("psf/requests", "pydata/xarray", "pylint-dev/pylint", "pytest-dev/pytest"),
-            *("scikit-learn/scikit-learn", "sphinx-doc/sphinx", "sympy/sympy", "hearthside/larder"),
-        ),
-        licence="items that come with it: MIT, as skillgit; SWE-bench: MIT, its patches and issues as their projects",
-        public=SWEBENCH,
-        needs=(
-            Need(
-                kind=NeedKind.PROGRAM,
-                name="containers",
-                looked_for=(EngineName.DOCKER.value, EngineName.PODMAN.value),
-                purpose="runs commands and tests in the benchmark's images; without it, the sandbox does unofficially",
-            ),
-            Need(
-                kind=NeedKind.EXTRA,
-                name="swebench",
-                looked_for=("swebench",),
-                purpose="reads the logs of tests of public rows; it may be in env.grader_environment instead",
-            ),
-        ),
-    )
+    info = read_card(Path(__file__).parent)
 
     def __init__(self, options: Mapping[str, str | float | bool], root: Path) -> None:
         super().__init__(options, root)

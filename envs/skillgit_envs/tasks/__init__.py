@@ -17,16 +17,16 @@ from skillgit.domain.skill import Skill
 from skillgit.domain.trajectory import Item, Trajectory
 from skillgit.errors import ConfigError, DataError
 from skillgit.plugin.backend import Message, Text, system
+from skillgit.plugin.card import read_card
 from skillgit.plugin.data_rows import raise_all
-from skillgit.plugin.environment import CallBounds, EnvironmentInfo, Judge, JudgedPart, Target
+from skillgit.plugin.environment import CallBounds, Judge, JudgedPart, Target
 from skillgit.plugin.groups import related
 from skillgit.plugin.seed_folder import write_files
-from skillgit.plugin.splits import OPTIONS, Splits, check, data_files, near_duplicates
-from skillgit.sandbox import Limits, Mode
+from skillgit.plugin.splits import Splits, check, data_files, near_duplicates
+from skillgit.sandbox import Limits
 from skillgit.sandbox.conversation import converse
-from skillgit.sandbox.option import OPTION as SANDBOX
 from skillgit.sandbox.tools import DOCUMENTS, NAMES, SandboxTools
-from skillgit_envs.shipped_environment import PackagedEnvironment, choice, in_turns, option, prompt_file, with_skill
+from skillgit_envs.shipped_environment import PackagedEnvironment, in_turns, prompt_file, with_skill
 from skillgit_envs.tasks.checks.catalogue import EXTRACTORS, KINDS, graded, part_names, scorers
 from skillgit_envs.tasks.checks.comparisons import Fields, Sheet
 from skillgit_envs.tasks.checks.graders import graded_by
@@ -143,46 +143,7 @@ def _texts(entries: Sequence[Any], attachments: Attachments) -> Iterator[str]:
 class Tasks(PackagedEnvironment):
     """Tasks from a file, scored by the checks that each of them names."""
 
-    info = EnvironmentInfo(
-        name="tasks",
-        summary="Your own tasks: a file of prompts with answers, checks, or criteria for a judge.",
-        fields={
-            "prompt": "what to do; in the file also question, input or task, with context before it and choices behind",
-            "files": "files, or a folder, next to the data: shown as text, or looked into with tools",
-            "images": "pictures next to the data",
-            "checks": "how the result is scored; in the file also answer or answers, check, rubric or criteria",
-            "extract": "how the result is taken out of a reply",
-        },
-        scorer="soft = weighted mean of the checks, hard = whether each reaches what it takes to pass",
-        source="tasks written for skillgit; your own are read from env.data_path: its README says what a row may hold",
-        options=(
-            *OPTIONS,
-            option("prompt_field", "", "Field with the task; empty looks for the usual names."),
-            option(
-                "scorer",
-                "normalized",
-                "Check of tasks that have an answer and no check.",
-                values={name: kind.help.rstrip(".") for name, kind in KINDS.items()},
-            ),
-            option(
-                "extract",
-                "",
-                f"How a result is taken out of a reply: {', '.join(EXTRACTORS)}; empty is as the checks need it.",
-            ),
-            choice(
-                "tools",
-                "Tools of the target: none, read, or python.",
-                none="no tools",
-                read="tools to look into files",
-                python="these, and Python",
-            ),
-            option("max_turns", 12, "Replies of a rollout with tools at most."),
-            option("check_timeout", 60.0, "Seconds that a program may take that checks."),
-            option("tool_timeout", 60.0, "Seconds that one call of Python may take."),
-            option("sandbox", "auto", f"Isolation of programs: {', '.join(Mode)}.", values=SANDBOX.values),
-        ),
-        task_types=("default",),
-    )
+    info = read_card(Path(__file__).parent)
 
     def __init__(self, options: Mapping[str, str | float | bool], root: Path) -> None:
         super().__init__(options, root)

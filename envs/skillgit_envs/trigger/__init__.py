@@ -17,13 +17,13 @@ from skillgit.domain.statistics import wilson_interval
 from skillgit.domain.trajectory import Item, ToolUse, Trajectory, Turn
 from skillgit.errors import ConfigError, DataError
 from skillgit.plugin.backend import Message, Reply, Tool, assistant, system, user
+from skillgit.plugin.card import read_card
 from skillgit.plugin.data_rows import Row, read_each, text_field
-from skillgit.plugin.environment import EnvironmentInfo, Judge, SummaryShare, Target
+from skillgit.plugin.environment import Judge, SummaryShare, Target
 from skillgit.plugin.skill_library import library_skill, read_library
 from skillgit.plugin.skill_loads import LOAD_TOOL, loaded_skills
 from skillgit.plugin.skill_marks import marked
-from skillgit.plugin.splits import OPTIONS
-from skillgit_envs.shipped_environment import PackagedEnvironment, choice, fields_hint, option, require
+from skillgit_envs.shipped_environment import PackagedEnvironment, fields_hint, require
 
 OWN = "@"  # in an item: the skill that is measured, under any name
 LOADS, NEAR_MISS = "should load", "near miss"
@@ -71,31 +71,7 @@ def _items(row: Row, _: Path) -> Iterator[Item]:
 class Trigger(PackagedEnvironment):
     """Requests, of which each is one for a skill of a library or for none."""
 
-    info = EnvironmentInfo(
-        name="trigger",
-        summary="Which skill an agent loads for a request: recall, false positives and confusion of descriptions.",
-        fields={
-            "request": "what a user asks; in the file also query or prompt",
-            "should_trigger": "whether it is one for the skill that is measured; false is a near miss",
-            "skill": "the other skill of the library that it is one for; empty for none",
-        },
-        scorer="hard = the right skill was loaded and no other, or none; soft = half, where others were loaded too",
-        source="requests written for skillgit; your own are read from env.data_path",
-        options=(
-            *OPTIONS,
-            option("library", "", "Folder of installed skills; empty takes those that come along.", path=True),
-            choice(
-                "client",
-                "Who decides: a model that is shown a listing, or an agent with the skills installed.",
-                **{"claude-code": "a model that reads the listing as Claude Code cuts it"},
-                codex="a model that reads the listing as Codex cuts it",
-                agent="an agent, which is the target's backend, with the skills installed",
-            ),
-            option("window", 0, "Tokens of the context window, which a listing has a share of; 0 is the usual."),
-            option("repeats", 1, "How often each request is asked."),
-        ),
-        task_types=(LOADS, NEAR_MISS),
-    )
+    info = read_card(Path(__file__).parent)
 
     def __init__(self, options: Mapping[str, str | float | bool], root: Path) -> None:
         super().__init__(options, root)

@@ -108,7 +108,7 @@ def plugin_named(context: Context, kind: PluginKind, name: str) -> InstalledPlug
 
 def _info(context: Context, kind: PluginKind, name: str) -> object:
     if kind is PluginKind.ENVIRONMENT:
-        return registry.load_environment(name, context.directory).info
+        return registry.environment_info(name, context.directory)
     if kind is PluginKind.BACKEND:
         return registry.load_backend(name, context.directory).info
     cls = registry.find_strategy(name, context.directory).cls

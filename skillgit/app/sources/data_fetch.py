@@ -34,8 +34,8 @@ from skillgit.domain.untrusted.file_names import TreePath, name_key, shown
 from skillgit.errors import ConflictError, DataError, NotFoundError, UsageError
 from skillgit.files import shortage
 from skillgit.plugin.data_rows import raise_all
-from skillgit.plugin.environment import Assets, Attachment, EnvironmentInfo, PublicSource, SourceKind
-from skillgit.plugin.registry import load_conversion, load_environment
+from skillgit.plugin.environment import Assets, Attachment, EnvironmentInfo, PublicSource, PublishedRow, SourceKind
+from skillgit.plugin.registry import environment_info, load_conversion
 from skillgit.plugin.splits import missing_ids, read_folders, read_ids
 
 ITEMS = "items.jsonl"
@@ -205,7 +205,7 @@ def fetch(
 ) -> FetchedData:
     """Fetch the public data of the environment ``name`` into a new folder, ``data/<environment>`` by default."""
     # What is large is announced by ``remark`` before it is fetched. An interrupted fetch goes on where it stopped.
-    info = load_environment(name, context.directory).info
+    info = environment_info(name, context.directory)
     source = _source(info, selection)
     target = str(to or f"data/{info.name}")
     folder = refuse_way_out(typed_path(context.directory, target))
@@ -219,7 +219,7 @@ def fetch(
         items, assets = ItemFiles(part, split_ids), AssetFolder(part / source.assets.folder if source.assets else part)
         with tempfile.TemporaryDirectory(dir=part.parent, prefix=f".{folder.name}.", suffix=".rows") as staging:
             files = _sorted_out(source, downloads, assets, Path(staging))
-            rows = load_conversion(source.convert)(published_rows(files))
+            rows = converted_rows(source, published_rows(files))
             item_files = items.write(rows, assets, f"{listing.place} at {listing.revision}")
         (part / "SOURCE.md").write_text(_note(info, listing, item_files, source.assets, assets), encoding="utf-8")
     return FetchedData(
@@ -234,6 +234,13 @@ def fetch(
         same=items.same,
         options=tuple(_options(source, listing, target, is_split=split_ids is not None)),
     )
+
+
+def converted_rows(source: PublicSource, rows: Iterable[PublishedRow]) -> Iterable[Mapping[str, object]]:
+    """Return the rows of a data file that published ``rows`` become."""
+    if ":" in source.convert:
+        return load_conversion(source.convert)(rows)
+    return ({**row.fields, "id": str(row.get(source.convert or "id"))} for row in rows)
 
 
 def _source(info: EnvironmentInfo, selection: DataSelection) -> PublicSource:

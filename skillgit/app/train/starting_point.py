@@ -38,7 +38,8 @@ from skillgit.index import queries
 from skillgit.index.refresh import open_index
 from skillgit.index.rows import LogRow
 from skillgit.plugin.environment import Environment
-from skillgit.plugin.registry import load_environment
+from skillgit.plugin.registry import card_folder, load_environment
+from skillgit.plugin.seed_folder import read_skill
 from skillgit.store import refs, work_tree
 from skillgit.store.commit_message import Recorded
 from skillgit.store.history_reader import skill_at
@@ -84,9 +85,7 @@ def init(context: Context, directory: Path | None, skill: Path | None, environme
                 return _initialised(repo, choose_skill(str(skill), there), trunk_tip(repo) or "")
     first = read_seed(source) if source is not None else None
     if environment:
-        plugin = load_environment(environment, context.directory)
-        defaults = {option.name: option.default for option in plugin.info.options}
-        first = normalise(plugin(defaults, context.directory).seed_skill())
+        first = normalise(_seed_of(context, environment))
     path_inside = _place(folder, source) if source is not None else ""
     entries = sum(1 for entry in folder.iterdir() if entry.name != ".git") if folder.is_dir() else 0
     if first is None:
@@ -121,6 +120,15 @@ def _initialised(repo: Repo, path: str, commit: str, *, created: bool = False) -
         branch=refs.short(trunk(repo)),
         following=train_hint(repo, path),
     )
+
+
+def _seed_of(context: Context, environment: str) -> Skill:
+    """Return the seed of an environment: the skill of its name next to its card, or what its code makes."""
+    folder = card_folder(environment)
+    if folder is not None and (folder / "skills" / environment).is_dir():
+        return read_skill(folder / "skills" / environment)
+    plugin = load_environment(environment, context.directory)
+    return plugin({option.name: option.default for option in plugin.info.options}, context.directory).seed_skill()
 
 
 def _place(folder: Path, source: Path) -> str:

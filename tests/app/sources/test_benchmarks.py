@@ -33,11 +33,12 @@ from skillgit.plugin.registry import load_conversion, load_environment
 from skillgit.plugin.splits import divide, divide_each_type, read_folders, read_ids, repetitions
 from skillgit.view.setup import fetched as shown_text
 from skillgit.view.surface import Screen
-from skillgit_envs.public_sources import SWEBENCH
+from skillgit_envs import swebench
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+FETCHED_INFO = "skillgit.app.sources.data_fetch.environment_info"
 ENVS = Path(skillgit_envs.__file__).parent
 PICTURE = (ENVS / "mmrb" / "data" / "images" / "0_0.png").read_bytes()
 WORKBOOKS = ENVS / "spreadsheetbench" / "data" / "workbooks"
@@ -230,19 +231,19 @@ def publish(hub, parquet, monkeypatch) -> Callable[[str], EnvironmentInfo]:
 
 
 def published(hub, parquet, monkeypatch, name: str) -> EnvironmentInfo:
-    environment = load_environment(name, Path())
-    source = environment.info.public
+    info = load_environment(name, Path()).info
+    source = info.public
     assert source is not None
     files = LAYOUTS[name](parquet)
     if source.place.startswith("https:"):
         hub.web = files
         place = f"{hub.url}/{'raw' if name == 'babyvision' else '{revision}'}"
-        info = replace(environment.info, public=replace(source, place=place, digests={}))
-        monkeypatch.setattr(environment, "info", info)
+        info = replace(info, public=replace(source, place=place, digests={}))
+        monkeypatch.setattr(FETCHED_INFO, lambda *_: info)
     else:
         hub.files, hub.repository = files, source.place
         hub.plain = {file for file in files if file.endswith((".csv", ".json", ".txt"))}
-    return environment.info
+    return info
 
 
 @pytest.mark.parametrize("name", LAYOUTS)
@@ -265,11 +266,8 @@ def test_the_references_split_is_written_in_its_order(user, publish, monkeypatch
     own = {"train": ids[4::-1], "val": ids[5:7], "test": ids[7:][::-1]}
     for split, names in own.items():
         (tmp_path / f"{split}.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in names))
-    monkeypatch.setattr(
-        load_environment(name, Path()),
-        "info",
-        replace(info, public=replace(info.public, splits={"reference": tmp_path})),
-    )
+    own_split = replace(info, public=replace(info.public, splits={"reference": tmp_path}))
+    monkeypatch.setattr(FETCHED_INFO, lambda *_: own_split)
     shutil.rmtree(user.directory / "data" / name)
     found = fetch(user, name, DataSelection(ids="reference"))
     # its configuration finds in the working directory what was written there
@@ -356,7 +354,7 @@ def test_what_is_written_beside_a_file_on_the_web_is_held_to_its_pinned_digest(u
     source = load_environment("babyvision", Path()).info.public
     info = publish("babyvision")
     pinned = replace(info.public, digests=source.digests)
-    monkeypatch.setattr(load_environment("babyvision", Path()), "info", replace(info, public=pinned))
+    monkeypatch.setattr(FETCHED_INFO, lambda *_: replace(info, public=pinned))
     with pytest.raises(DataError, match=r"babyvision_data\.zip is not what .* declares: its digest is md5:"):
         fetch(user, "babyvision")
     assert list(user.directory.rglob("data/*")) == []
@@ -391,13 +389,12 @@ def test_rows_of_swebench_keep_their_columns_and_have_lists_of_tests(tmp_path, p
         "eval_type": "pass_and_fail",
     }  # fmt: skip
     (tmp_path / "test.parquet").write_bytes(parquet([row]))
-    convert = load_conversion(SWEBENCH.convert)
-    (found,) = convert(published_rows({"data/test.parquet": tmp_path / "test.parquet"}))
+    (found,) = swebench.published(published_rows({"data/test.parquet": tmp_path / "test.parquet"}))
     lists = {"FAIL_TO_PASS": ["tests/test_a.py::test_x"], "PASS_TO_PASS": []}
     assert found == {**row, **lists, "id": "acme__tool-12"}
     broken = PublishedRow(file="a", number=3, fields={**row, "FAIL_TO_PASS": "no list"})
     with pytest.raises(DataError, match="row 3 of a has no list FAIL_TO_PASS"):
-        list(convert([broken]))
+        list(swebench.published([broken]))
 
 
 def test_every_environment_with_public_data_can_have_them_fetched():
@@ -408,7 +405,7 @@ def test_every_environment_with_public_data_can_have_them_fetched():
         public = load_environment(name, Path()).info.public
         assert public is not None
         for source in sources(public):
-            assert callable(load_conversion(source.convert)), name
+            assert ":" not in source.convert or callable(load_conversion(source.convert)), name
             assert source.files
             assert source.layout
 

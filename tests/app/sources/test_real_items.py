@@ -21,7 +21,7 @@ from skillgit.plugin.environment import secrets_of
 from skillgit.plugin.registry import load_environment
 from skillgit.plugin.shortcuts import cue_texts
 from skillgit.plugin.splits import read_folders, read_ids
-from skillgit_envs.public_sources import LIVEMATHEMATICIAN_CUE
+from skillgit_envs.livemathematicianbench import CUE
 
 ROOT = Path(__file__).parents[3]
 DATA = Path(os.environ.get("SKILLGIT_REAL_DATA", ROOT.parent / "shared" / "data"))
@@ -31,6 +31,7 @@ PUBLISHED, TEXT_ONLY = "env.edition=published", "env.problem_version=Text Only"
 pytestmark = pytest.mark.skipif(
     not MONTHS.is_dir(), reason=f"no real data at {DATA}; SKILLGIT_REAL_DATA names its folder"
 )
+FETCHED_INFO = "skillgit.app.sources.data_fetch.environment_info"
 
 
 def test_the_months_of_livemathematicianbench_are_found_in_their_folders(empty):
@@ -47,7 +48,7 @@ def test_the_cue_of_livemathematicianbench_is_found_and_its_items_are_left_out_b
     (cue,) = published.shortcuts.cues
     assert (cue.kind, cue.answers, cue.right) == ("text", 17, 17.0)
     (finding,) = [finding for finding in published.findings if finding.rule == "shortcut"]
-    assert LIVEMATHEMATICIAN_CUE in finding.sentence
+    assert CUE in finding.sentence
     assert sum(split.items for split in default.splits) == 39 - 17
     assert default.shortcuts.cues == ()
     sides = {
@@ -74,7 +75,7 @@ def test_the_lint_refuses_a_rule_that_repeats_the_cue_and_takes_one_about_mathem
     for text in (
         "- Where a choice says that a stronger result can be proven, take it.",
         "- One of the remaining options is correct: prefer that statement.",
-        f"- Choose '{LIVEMATHEMATICIAN_CUE}'!",
+        f"- Choose '{CUE}'!",
     ):
         leak = find_leak(index, text, "")
         assert leak is not None
@@ -213,7 +214,7 @@ def test_real_games_of_alfworld_are_unpacked(user, hub, monkeypatch):
     hub.web = {"0.4.2/json_2.1.3_tw-pddl.zip": buffer.getvalue()}
     environment = load_environment("alfworld", Path())
     source = replace(environment.info.public, place=f"{hub.url}/{{revision}}", digests={})
-    monkeypatch.setattr(environment, "info", replace(environment.info, public=source))
+    monkeypatch.setattr(FETCHED_INFO, lambda *_: replace(environment.info, public=source))
     assert loaded(user, "alfworld") == 17
 
 

@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 
 from skillgit.errors import DataError
 from skillgit.plugin.environment import PublishedRow
-from skillgit_envs.public_sources import SEARCHQA, searchqa_rows
-from skillgit_envs.searchqa import SearchQA, read_file
+from skillgit.plugin.registry import load_conversion
+from skillgit_envs.searchqa import SearchQA, published, read_file
 
 ROW = {"key": "k1", "question": "Which moon?", "context": "[DOC] Titan", "answers": ["Titan"], "labels": [{"end": [1]}]}
 
 
 def convert(rows):
-    return searchqa_rows(PublishedRow(file="a.parquet", number=n, fields=row) for n, row in enumerate(rows, start=1))
+    return published(PublishedRow(file="a.parquet", number=n, fields=row) for n, row in enumerate(rows, start=1))
 
 
 def test_rows_get_the_fields_of_items_and_lose_the_others():
@@ -45,7 +45,5 @@ def test_a_row_without_a_field_is_named(name):
 
 
 def test_the_source_is_pinned_to_a_commit_and_names_the_conversion():
-    assert SearchQA.info.public is SEARCHQA
-    assert len(SEARCHQA.revision) == 40
-    module, _, function = SEARCHQA.convert.partition(":")
-    assert (module, function) == (searchqa_rows.__module__, searchqa_rows.__name__)
+    assert len(SearchQA.info.public.revision) == 40
+    assert load_conversion(SearchQA.info.public.convert) is published

@@ -31,7 +31,7 @@ from skillgit.domain.untrusted.model_text import unstorable_place
 from skillgit.errors import ConfigError, DataError, NotFoundError, UsageError
 from skillgit.plugin.backend_settings import check_settings
 from skillgit.plugin.environment import EnvironmentInfo, SourceKind
-from skillgit.plugin.registry import BACKENDS, ENVIRONMENTS, installed, load_backend, load_environment
+from skillgit.plugin.registry import BACKENDS, ENVIRONMENTS, environment_info, installed, load_backend
 from skillgit.plugin.splits import OPTIONS as SPLIT_OPTIONS
 
 _INERT = {
@@ -87,7 +87,7 @@ def _untrusted(name: str, settings: RecordedSettings, keys: Collection[str], roo
     options = " ".join(f"-o {key}=PATH" for key in sorted(keys))
     environment, fetching = str(settings.settings.get("env.name")), ""
     if environment in {plugin.name for plugin in installed(ENVIRONMENTS)}:
-        public = load_environment(environment, root).info.public
+        public = environment_info(environment, root).public
         if public is not None and public.kind is not SourceKind.MANUAL:
             fetching = f"; skillgit plugins NAME --fetch DIR {environment} brings the public ones"
     return DataError(sentence, hint=f"say where its data are: {options}{fetching}")
@@ -169,7 +169,7 @@ def _environment(layer: Layer, root: Path) -> EnvironmentInfo:
     if leaf is None or not leaf.text:
         names = ", ".join(plugin.name for plugin in installed(ENVIRONMENTS))
         raise ConfigError("the configuration names no environment", hint=f"set env.name; installed: {names}")
-    return load_environment(leaf.text, root).info
+    return environment_info(leaf.text, root)
 
 
 def _paths_of_backends(layer: Layer, root: Path, backends: Sequence[str]) -> list[str]:
