@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
+from itertools import count
 from random import Random
 from typing import TYPE_CHECKING, TypeVar
 
@@ -21,15 +22,9 @@ from skillgit.errors import (
     UnusableAnswerError,
     behind,
 )
-from skillgit.lazy import loaded_on_use
 from skillgit.plugin.backend import NO_TOKENS, Usage
 
-with loaded_on_use():
-    import tenacity
-
 if TYPE_CHECKING:
-    from tenacity import RetryCallState
-
     from skillgit.calls.ledger import Ledger
     from skillgit.calls.pipeline import CallOrder
 
@@ -120,58 +115,21 @@ class RetryPolicy:
         self, attempt: Callable[[], Awaitable[T]], first_ceiling: Callable[[], float], failures: int = 0
     ) -> T:
         """Return the first success or raise the last error; ``first_ceiling`` returns the first pause's seconds."""
-        course = _Course(self, first_ceiling, failures)
-        try:
-            return await course.tried(attempt)
-        except BackendError as error:
-            if not course.goes_on(error):
-                raise
-            errors = [error]
-        # Only now: nearly all calls end at once, and this loop takes more time than all the rest of a call.
-
-        async def again() -> T:
-            if errors:
-                raise errors.pop()
-            return await course.tried(attempt)
-
-        retrying = tenacity.AsyncRetrying(
-            sleep=course.sleep, wait=course.pause, retry=tenacity.retry_if_exception(course.goes_on)
-        )
-        return await retrying(again)
-
-
-@dataclass(slots=True)
-class _Course:
-    policy: RetryPolicy
-    first_ceiling: Callable[[], float]
-    failures: int
-    pauses_s: float = 0.0
-    reason: str = ""  # of the pause that comes
-
-    async def tried(self, attempt: Callable[[], Awaitable[T]]) -> T:
-        try:
-            return await attempt()
-        except BackendError as error:
-            self.failures += not is_refusal(error)
-            raise
-
-    def goes_on(self, error: BaseException) -> bool:
-        """Say whether the call is worth another attempt after ``error``."""
-        if not isinstance(error, RetryableBackendError) or (error.retry_after or 0.0) > self.policy.patience_s:
-            return False
-        if is_refusal(error):
-            return self.pauses_s < self.policy.patience_s
-        return self.failures < self.policy.attempts
-
-    def pause(self, state: RetryCallState) -> float:
-        error = state.outcome.exception() if state.outcome is not None else None
-        self.reason = error.message if isinstance(error, BackendError) else ""
-        retry_after = error.retry_after if isinstance(error, RetryableBackendError) else None
-        return pause(state.attempt_number, retry_after, self.policy.random, first_ceiling=self.first_ceiling())
-
-    async def sleep(self, seconds: float) -> None:
-        self.pauses_s += seconds
-        await self.policy.sleep(seconds, self.reason)
+        paused_s = 0.0
+        for number in count(1):
+            try:
+                return await attempt()
+            except RetryableBackendError as error:
+                is_full = is_refusal(error)
+                failures += not is_full
+                goes_on = paused_s < self.patience_s if is_full else failures < self.attempts
+                if not goes_on or (error.retry_after or 0.0) > self.patience_s:
+                    raise
+                seconds = pause(number, error.retry_after, self.random, first_ceiling=first_ceiling())
+                reason = error.message
+            paused_s += seconds
+            await self.sleep(seconds, reason)
+        raise AssertionError
 
 
 def pause(attempt: int, retry_after: float | None, random: Random, *, first_ceiling: float) -> float:

@@ -9,9 +9,14 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from itertools import chain
+
+from skillgit.lazy import loaded_on_use
+
+with loaded_on_use():
+    from rapidfuzz import distance
 
 _WORK = 100_000_000
 """Comparisons that take a few seconds; a text of 700 lines, every other one blank, takes fewer at worst."""
@@ -84,32 +89,10 @@ def words(text: str) -> tuple[str, ...]:
     return tuple(re.findall(_WORD, text.casefold()))
 
 
-def common(a: Sequence[Hashable], b: Sequence[Hashable]) -> int:
-    """Return the length of the longest common subsequence, bit-parallel after H. Hyyrö (2004)."""
-    # what is equal at both ends is common: most texts that are compared are one text with a word changed
-    head = agreeing(a, b)
-    tail = agreeing(a[head:][::-1], b[head:][::-1])
-    a, b = a[head : len(a) - tail], b[head : len(b) - tail]
-    masks: dict[Hashable, int] = {}
-    for position, word in enumerate(a):
-        masks[word] = masks.get(word, 0) | 1 << position
-    everything = (1 << len(a)) - 1
-    open_bits = everything
-    for word in b:
-        matching = open_bits & masks.get(word, 0)
-        open_bits = (open_bits + matching) | (open_bits - matching)
-    return head + tail + len(a) - (open_bits & everything).bit_count()
+def similarity(a: Sequence[str], b: Sequence[str]) -> float:
+    """Return twice the length of the longest common subsequence over the sum of the lengths; 1 for two empty ones.
 
-
-def agreeing(a: Sequence[Hashable], b: Sequence[Hashable]) -> int:
-    """Return how many of the first elements of two sequences are equal."""
-    for index, (x, y) in enumerate(zip(a, b, strict=False)):
-        if x != y:
-            return index
-    return min(len(a), len(b))
-
-
-def similarity(a: Sequence[Hashable], b: Sequence[Hashable]) -> float:
-    """Return twice the common part of two sequences over the sum of their lengths; 1 for two empty ones."""
+    Elements are compared by their hashes, of which the empty text and a zero byte share one: words are neither.
+    """
     total = len(a) + len(b)
-    return 2 * common(a, b) / total if total else 1.0
+    return 2 * distance.LCSseq.similarity(a, b) / total if total else 1.0

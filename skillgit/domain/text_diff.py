@@ -10,7 +10,11 @@ from enum import StrEnum
 from itertools import accumulate, pairwise
 from typing import Final
 
-from skillgit.domain.sequence_diff import ALIKE, UNSPACED, agreeing, differences, similarity, words
+from skillgit.domain.sequence_diff import ALIKE, UNSPACED, differences, similarity, words
+from skillgit.lazy import loaded_on_use
+
+with loaded_on_use():
+    from rapidfuzz import distance
 
 CONTEXT = 3  # unchanged lines around a change
 PAIRED_AT_MOST = 10_000  # where a hunk has more removed times added lines, none of them are paired
@@ -110,8 +114,8 @@ def emphasis(old: str, new: str) -> tuple[tuple[Span, ...], tuple[Span, ...]]:
     new_spans: list[Span] = []
     starts = [list(accumulate(map(len, tokens), initial=0)) for tokens in (before, after)]
     # most changes are a word in a long line
-    same = agreeing(before, after)
-    tail = agreeing(before[same:][::-1], after[same:][::-1])
+    same = distance.Prefix.similarity(before, after)
+    tail = distance.Postfix.similarity(before[same:], after[same:])
     inner = before[same : len(before) - tail], after[same : len(after) - tail]
     for a_from, a_to, b_from, b_to in differences(*inner):
         old_spans.append((starts[0][same + a_from], starts[0][same + a_to]))

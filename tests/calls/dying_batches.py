@@ -115,6 +115,6 @@ def main(root: Path, url: str, backend: str, kills: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    for module in ("aiohttp", "anthropic", "openai", "tenacity"):  # once, and not in every process
+    for module in ("aiohttp", "anthropic", "openai"):  # once, and not in every process
         import_module(module)
     main(Path(sys.argv[1]), sys.argv[2], sys.argv[3], sys.argv[4:])

@@ -234,7 +234,7 @@ def test_closed_streams_and_a_deleted_folder_are_no_bugs(tmp_path):
     ]
 
 
-HEAVY = ("pygit2", "sqlite3", "sqlite_utils", "yaml", "pydantic", "rich", "textual", "tenacity", "rapidfuzz")
+HEAVY = ("pygit2", "sqlite3", "sqlite_utils", "yaml", "pydantic", "rich", "textual", "rapidfuzz")
 
 
 def loaded_by(*arguments: str) -> set[str]:
@@ -259,7 +259,7 @@ def test_reading_history_loads_no_configuration_and_no_display(verb, tmp_path):
     run_process("-C", str(tmp_path), "log")  # the first look builds the index, and may load what that needs
     loaded = loaded_by("-C", str(tmp_path), verb, *(["v1"] if verb == "checkout" else []))
     assert "pygit2" in loaded
-    assert not loaded & {"yaml", "pydantic", "rich", "textual", "sqlite_utils", "tenacity"}
+    assert not loaded & {"yaml", "pydantic", "rich", "textual", "sqlite_utils"}
 
 
 def test_completion_lists_commands_without_loading_the_store():

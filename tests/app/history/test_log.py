@@ -14,7 +14,7 @@ from skillgit.domain.event_kinds import EventKind
 from skillgit.errors import NotFoundError, RepositoryNotFoundError, RevisionNotFoundError, UsageError
 
 HEAVY = (
-    *("sqlite_utils", "pydantic", "yaml", "rich", "textual", "numpy", "tenacity", "rapidfuzz", "skillgit.engine"),
+    *("sqlite_utils", "pydantic", "yaml", "rich", "textual", "numpy", "rapidfuzz", "skillgit.engine"),
     *("skillgit.domain.event", "skillgit.domain.evaluation", "skillgit.store.commit_message"),
 )
 OTHER = "other"
