@@ -14,14 +14,15 @@ batch under way at a time. What a batch does not answer, because it expired or t
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Mapping, Sequence
 from contextvars import Context, copy_context
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeAlias, cast
+from typing import TypeAlias, cast
 
-from skillgit.calls.pipeline import Asking, CallOrder, Route, checked
-from skillgit.calls.retry_policy import RetryPolicy
+from skillgit.calls.ledger import CallBatch, PaidReply
+from skillgit.calls.limiter import Retries
+from skillgit.calls.live import Live
+from skillgit.calls.route import CallOrder, Route, checked
 from skillgit.calls.spending_caps import waiting
 from skillgit.domain.cost import Cost, CostSum
 from skillgit.domain.ids import digest
@@ -33,20 +34,8 @@ from skillgit.errors import (
     StoppedError,
     UnanswerableError,
 )
-from skillgit.plugin.backend import Batches, Image, Message, Reply, Request, flatten
+from skillgit.plugin.backend import Batches, Image, Message, Reply, flatten
 
-if TYPE_CHECKING:
-    import sqlite3
-
-    from skillgit.calls.ledger import Ledger, PaidReply
-
-TABLES = (
-    """CREATE TABLE batch (
-    mark TEXT PRIMARY KEY, scope TEXT NOT NULL, model TEXT NOT NULL, start REAL NOT NULL,
-    size INTEGER NOT NULL, ticket TEXT NOT NULL DEFAULT ''
-) STRICT""",
-    "CREATE TABLE batched_call (key TEXT PRIMARY KEY, mark TEXT NOT NULL) STRICT",
-)
 QUIET_S = 1.0
 """Seconds without a new call after which a batch is sent, provided that no call is in flight that may lead to one."""
 FIRST_LOOK_S, LAST_LOOK_S = 1.0, 60.0
@@ -60,115 +49,13 @@ _SKEW_S = 3600.0  # by which a provider's clock may be behind ours
 Results: TypeAlias = "Mapping[str, Reply | BackendError]"
 
 
-@dataclass(slots=True, kw_only=True)
-class CallBatch:
-    mark: str
-    scope: str  # the event in progress that sent it
-    model: str  # `backend/model`
-    start: float  # when it was written down, in seconds since 1970
-    size: int  # calls that were sent
-    keys: tuple[str, ...]  # of the calls whose results are not recorded
-    ticket: str = ""  # the provider's id; empty where it may not have been sent
-
-    @classmethod
-    def of(cls, orders: Sequence[CallOrder], start: float) -> CallBatch:
-        keys, first = tuple(sorted(order.key for order in orders)), orders[0]
-        mark = digest(["batch", *keys])
-        return cls(mark=mark, scope=first.scope, model=first.route.name, start=start, size=len(keys), keys=keys)
-
-
-class BatchTable:
-    """The batches of a ledger whose results are not all recorded."""
-
-    def __init__(self, connection: sqlite3.Connection, explained: Callable[[], AbstractContextManager[None]]) -> None:
-        self._connection, self._explained = connection, explained
-
-    def pending(self, key: str) -> CallBatch | None:
-        """Return the batch that the call ``key`` is part of."""
-        return next(iter(self._batches("mark = (SELECT mark FROM batched_call WHERE key = ?)", key)), None)
-
-    def of_run(self, run: str) -> list[CallBatch]:
-        """Return the batches that events of ``run`` wait for, the oldest first."""
-        return self._batches("scope >= ? AND scope < ? ORDER BY start", f"{run}/", f"{run}0")  # "0" comes after "/"
-
-    def intend(self, batch: CallBatch) -> None:
-        row = (batch.mark, batch.scope, batch.model, batch.start, batch.size)
-        with self._transaction():
-            insert = "INSERT OR REPLACE INTO batch (mark, scope, model, start, size) VALUES (?, ?, ?, ?, ?)"
-            self._connection.execute(insert, row)
-            rows = [(key, batch.mark) for key in batch.keys]
-            self._connection.executemany("INSERT OR REPLACE INTO batched_call (key, mark) VALUES (?, ?)", rows)
-
-    def sent(self, batch: CallBatch, ticket: str) -> None:
-        batch.ticket = ticket
-        with self._explained():
-            self._connection.execute("UPDATE batch SET ticket = ? WHERE mark = ?", (ticket, batch.mark))
-
-    def settled(self, batch: CallBatch, keys: Iterable[str]) -> None:
-        """Forget calls of ``batch`` whose results are recorded or of no use, and it with the last one."""
-        with self._transaction():
-            self._connection.executemany("DELETE FROM batched_call WHERE key = ?", [(key,) for key in keys])
-            rest = "SELECT 1 FROM batched_call WHERE batched_call.mark = batch.mark"
-            delete = f"DELETE FROM batch WHERE mark = ? AND NOT EXISTS ({rest})"  # noqa: S608 - a constant
-            self._connection.execute(delete, (batch.mark,))
-
-    @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        with self._explained():
-            self._connection.execute("BEGIN IMMEDIATE")
-            try:
-                yield
-            except BaseException:
-                self._connection.execute("ROLLBACK")
-                raise
-            self._connection.execute("COMMIT")
-
-    def _batches(self, condition: str, *values: str) -> list[CallBatch]:
-        query = f"SELECT mark, scope, model, start, size, ticket FROM batch WHERE {condition}"  # noqa: S608 - constants
-        # A call whose reply is recorded, by a process that died just then, waits for nothing.
-        calls = "SELECT key FROM batched_call WHERE mark = ? AND key NOT IN (SELECT key FROM reply) ORDER BY key"
-        batches = []
-        with self._explained():
-            for mark, scope, model, start, size, ticket in self._connection.execute(query, values).fetchall():
-                keys = tuple(key for (key,) in self._connection.execute(calls, (mark,)))
-                batch = CallBatch(mark=mark, scope=scope, model=model, start=start, size=size, keys=keys, ticket=ticket)
-                batches += [batch] if keys else []
-        return batches
-
-
-class BatchLane:
-    """Where all calls pass; those of batched roles wait here for each other."""
-
-    def __init__(self, asking: Asking, ledger: Ledger) -> None:
-        self._asking, self._ledger = asking, ledger
-        self._desks: dict[str, _Desk] = {}
-
-    async def ask(self, order: CallOrder) -> PaidReply:
-        """Return what is kept of the answer to ``order``, from a batch or live; a BackendError if there will be none.
-
-        Live is asked what no batch takes, what has failed before, and what a batch did not answer.
-        """
-        paid = None
-        if order.route.batch and not order.is_canary and not self._ledger.failures(order.key):
-            if order.role not in self._desks:
-                self._desks[order.role] = _Desk(order.route, self._asking, self._ledger)
-            with waiting():
-                paid = await self._desks[order.role].ask(order)
-        return paid or await self._asking.ask(order)
-
-    def close(self) -> None:
-        """Look after no batch any more; what was sent stays with its provider, and the next process finds it."""
-        for desk in self._desks.values():
-            desk.close()
-
-
 @dataclass(slots=True)
 class _Waiter:
     order: CallOrder
     answer: asyncio.Future[PaidReply | None]
     context: Context  # of the caller, whose item failed attempts are charged to
 
-    def tell(self, answer: PaidReply | Exception | None) -> None:
+    def wake(self, answer: PaidReply | Exception | None) -> None:
         if self.answer.done():  # the caller is gone
             return
         if isinstance(answer, Exception):
@@ -177,18 +64,19 @@ class _Waiter:
             self.answer.set_result(answer)
 
 
-class _Desk:
+class BatchQueue:
     """Gathers the calls of one role, sends them, and hands out the answers."""
 
-    def __init__(self, route: Route, asking: Asking, ledger: Ledger) -> None:
+    def __init__(self, route: Route, live: Live) -> None:
         self._route = replace(route.in_batch, timeout_s=max(route.timeout_s, _TRANSFER_S))
-        self._asking, self._table = asking, ledger.batches
         self._backend = cast("Batches", route.backend)
+        self._live, self._ledger, self._traffic = live, live.ledger, live.traffic
         self._waiters: dict[str, _Waiter] = {}
         self._latest = 0.0
         self._task: asyncio.Task[None] | None = None
 
     async def ask(self, order: CallOrder) -> PaidReply | None:
+        """Return what is kept of the answer to ``order``; None if it has to be asked live."""
         loop = asyncio.get_running_loop()
         order = replace(order, route=self._route)
         waiter = self._waiters[order.key] = _Waiter(order, loop.create_future(), copy_context())
@@ -196,55 +84,84 @@ class _Desk:
         if self._task is None or self._task.done():
             self._task = loop.create_task(self._work(), context=Context())  # it works for no single item
         try:
-            return await waiter.answer
+            with waiting():
+                return await waiter.answer
         finally:
             if self._waiters.get(order.key) is waiter:
                 del self._waiters[order.key]
 
     def close(self) -> None:
+        """Look after no batch any more; what was sent stays with its provider, and the next process finds it."""
         if self._task is not None:
             self._task.cancel()
 
     async def _work(self) -> None:
-        retry = RetryPolicy(
-            attempts=self._asking.policy.attempts,
-            patience_s=self._asking.policy.patience_s,
-            sleep=self._wait,
-            random=self._asking.random,
-        )
         while self._waiters:
             try:
                 await self._gather()
-                await retry.run(self._one_batch, lambda: FIRST_LOOK_S)
+                await self._get_batch()
             except BackendError as error:
                 message = f"{self._route.name} cannot be asked in batches: {error.message}"
                 self._give_up(ProviderFailureError(message, hint=error.hint or "resume the run, or ask live"))
             except Exception as error:  # noqa: BLE001 - a cap, a stop, or damage: the waiting caller has to know
                 self._give_up(error)
 
+    def _give_up(self, error: Exception) -> None:
+        waiters, self._waiters = self._waiters, {}
+        for waiter in waiters.values():
+            waiter.wake(error)
+
+    async def _get_batch(self) -> None:
+        retries = Retries(self._live.policy, self._live.random)
+        while True:
+            try:
+                await self._try_batch()
+            except BackendError as error:
+                seconds, reason = retries.pause(error, FIRST_LOOK_S), error.message
+                if seconds is None:
+                    raise
+            else:
+                return
+            await self._pause(seconds, reason)
+
     async def _gather(self) -> None:
         """Wait until no more calls are to be expected soon."""
         loop = asyncio.get_running_loop()
-        while (rest := self._latest + QUIET_S - loop.time()) > 0 or self._asking.traffic.in_flight:
-            await self._pause(max(rest, QUIET_S / 4))
+        while (rest := self._latest + QUIET_S - loop.time()) > 0 or self._traffic.in_flight:
+            await self._nap(max(rest, QUIET_S / 4))
 
-    async def _one_batch(self) -> None:
+    async def _try_batch(self) -> None:
         """Get the answers of the batch that is under way, and of a new one if there is none."""
-        earlier = next(filter(None, map(self._table.pending, tuple(self._waiters))), None)
+        earlier = next(filter(None, map(self._ledger.pending_batch, tuple(self._waiters))), None)
         if earlier is not None:
-            async with self._asking.budget.reserve(self._estimate(self._orders(earlier)), is_spent=True):
+            async with self._live.budget.reserve(self._estimate(self._orders(earlier)), is_spent=True):
                 results = await self._results(earlier)
                 if results is not None:
                     await self._hand_out(earlier, results)
                     return
-            self._table.settled(earlier, earlier.keys)
+            self._ledger.forget_batched(earlier, earlier.keys)
         if not (orders := self._fitting()):
             return
-        async with self._asking.budget.reserve(self._estimate(orders)):
-            batch = CallBatch.of(orders, self._asking.clock())
-            self._table.intend(batch)
-            await self._send(batch, {order.key: order.request for order in orders})
-            await self._hand_out(batch, await self._over(batch, batch.ticket))
+        async with self._live.budget.reserve(self._estimate(orders)):
+            keys, first = tuple(sorted(order.key for order in orders)), orders[0]
+            batch = CallBatch(
+                mark=digest(["batch", *keys]),
+                scope=first.scope,
+                model=first.route.name,
+                start=self._live.clock(),
+                size=len(keys),
+                keys=keys,
+            )
+            self._ledger.intend_batch(batch)
+            try:
+                async with self._route.guarded():
+                    requests = {order.key: order.request for order in orders}
+                    ticket = await self._backend.send_batch(batch.mark, requests)
+            except FatalBackendError:  # nothing was sent
+                self._ledger.forget_batched(batch, batch.keys)
+                raise
+            self._ledger.batch_sent(batch, ticket)
+            await self._hand_out(batch, await self._over(batch, ticket))
 
     def _orders(self, batch: CallBatch) -> list[CallOrder]:
         return [self._waiters[key].order for key in batch.keys if key in self._waiters]
@@ -256,9 +173,9 @@ class _Desk:
         for waiter in self._waiters.values():
             request = waiter.order.request
             characters += len(flatten(request.messages)) + sum(map(_picture_size, request.messages))
-            costs.add(self._asking.estimate(self._route, request))
+            costs.add(self._live.estimate(self._route, request))
             is_large = characters > MOST_CHARACTERS or len(orders) == MOST_CALLS
-            if orders and (is_large or not self._asking.budget.fits(costs.total())):
+            if orders and (is_large or not self._live.budget.fits(costs.total())):
                 break
             orders.append(waiter.order)
         return orders
@@ -266,111 +183,87 @@ class _Desk:
     def _estimate(self, orders: Sequence[CallOrder]) -> Cost:
         costs = CostSum()
         for order in orders:
-            costs.add(self._asking.estimate(self._route, order.request))
+            costs.add(self._live.estimate(self._route, order.request))
         return costs.total()
-
-    async def _send(self, batch: CallBatch, requests: Mapping[str, Request]) -> None:
-        try:
-            ticket = await self._route.guarded(self._backend.send_batch(batch.mark, requests))
-        except FatalBackendError:  # nothing was sent
-            self._table.settled(batch, batch.keys)
-            raise
-        self._table.sent(batch, ticket)
 
     async def _results(self, batch: CallBatch) -> Results | None:
         """Return the results of ``batch``; None if it was never sent, as far as its provider knows."""
         if batch.ticket:
             return await self._over(batch, batch.ticket)
-        since = batch.start - _SKEW_S
-        for ticket in await self._route.guarded(self._backend.find_batches(batch.mark, batch.size, since)):
+        async with self._route.guarded():
+            tickets = await self._backend.find_batches(batch.mark, batch.size, batch.start - _SKEW_S)
+        for ticket in tickets:
             if results := await self._over(batch, ticket):
-                self._table.sent(batch, ticket)
+                self._ledger.batch_sent(batch, ticket)
                 return results
         return None
 
     async def _over(self, batch: CallBatch, ticket: str) -> Results:
         """Wait until a batch is over; return its results for those who wait for ``batch``."""
         pause_s, misses = FIRST_LOOK_S, 0
-        calls = f"a batch of {batch.size:,} {'call' if batch.size == 1 else 'calls'}"
-        waits = self._asking.traffic.waits
+        calls = f"{batch.size:,} {'call' if batch.size == 1 else 'calls'}"
         try:
             while True:
                 try:
-                    state = await self._route.guarded(self._backend.batch_state(ticket))
-                    if state.fault or state.is_over:
-                        return await self._ended(batch, ticket, state.fault)
+                    async with self._route.guarded():
+                        state = await self._backend.batch_state(ticket)
+                    if state.fault:
+                        self._ledger.forget_batched(batch, batch.keys)
+                        message = f"all {batch.size} calls were refused: {state.fault}"
+                        raise FatalBackendError(message, hint="ask live, without batches")
+                    if state.is_over:
+                        requests = {order.key: order.request for order in self._orders(batch)}
+                        async with self._route.guarded():
+                            return await self._backend.batch_results(ticket, requests)
                     misses = 0
-                    self._tell(batch, state.answers)
+                    if batch.mark not in self._traffic.batches:
+                        note = "wait in a batch; Ctrl-C stops here, and the same command goes on"
+                        self._traffic.remark(f"{calls} of {batch.model} {note}")
+                    self._traffic.batches[batch.mark] = (state.answers, batch.size)
                 except RetryableBackendError:
                     misses += 1
                     if misses > _MOST_MISSES:
                         raise
-                with (
-                    waits.call(self._route.served.phrase, pause_s) as wait,
-                    waits.pause(wait, calls, pause_s, is_usual=True),
-                ):
-                    await self._pause(pause_s)
+                await self._pause(pause_s, f"a batch of {calls}", is_usual=True)
                 pause_s = min(LAST_LOOK_S, 2 * pause_s)
         finally:
-            self._asking.traffic.batches.pop(batch.mark, None)
-
-    def _tell(self, batch: CallBatch, answers: int) -> None:
-        traffic = self._asking.traffic
-        if batch.mark not in traffic.batches:
-            calls = f"{batch.size:,} {'call' if batch.size == 1 else 'calls'} of {batch.model}"
-            traffic.remark(f"{calls} wait in a batch; Ctrl-C stops here, and the same command goes on")
-        traffic.batches[batch.mark] = (answers, batch.size)
-
-    async def _ended(self, batch: CallBatch, ticket: str, fault: str) -> Results:
-        if fault:
-            self._table.settled(batch, batch.keys)
-            raise FatalBackendError(f"all {batch.size} calls were refused: {fault}", hint="ask live, without batches")
-        requests = {order.key: order.request for order in self._orders(batch)}
-        return await self._route.guarded(self._backend.batch_results(ticket, requests))
+            self._traffic.batches.pop(batch.mark, None)
 
     async def _hand_out(self, batch: CallBatch, results: Results) -> None:
         """Record every result before anyone sees one, so that the calls of a batch are charged together."""
         waiters = [self._waiters.pop(order.key) for order in self._orders(batch)]
         answers = [await self._kept(waiter, results.get(waiter.order.key)) for waiter in waiters]
-        self._table.settled(batch, [waiter.order.key for waiter in waiters])
+        self._ledger.forget_batched(batch, [waiter.order.key for waiter in waiters])
         for waiter, answer in zip(waiters, answers, strict=True):
-            waiter.tell(answer)
+            waiter.wake(answer)
 
     async def _kept(self, waiter: _Waiter, result: Reply | BackendError | None) -> PaidReply | UnanswerableError | None:
         """Record what a batch brought for a call; None if it has to be asked live."""
-        order, asking = waiter.order, self._asking
-
-        async def reply() -> Reply:
-            if isinstance(result, BackendError):
-                raise result
-            return checked(result, self._route.backend_name)
-
         if result is None:
             return None
         try:
-            return asking.keep(order, await self._route.guarded(reply()), 0.0)
+            async with self._route.guarded():
+                if isinstance(result, BackendError):
+                    raise result
+                reply = checked(result, self._route.backend_name)
+            return self._live.keep(waiter.order, reply, 0.0)
         except BackendError as error:
             if error.usage is None:
                 return None
-            fault, charge = asking.failures.attempt(order, error, 0.0)
-            if charge is not None:
-                waiter.context.run(asking.charge, order.scope, (charge,))
+            fault = waiter.context.run(self._live.fail, waiter.order, error, 0.0)
             return fault if isinstance(fault, UnanswerableError) else None
 
-    def _give_up(self, error: Exception) -> None:
-        waiters, self._waiters = self._waiters, {}
-        for waiter in waiters.values():
-            waiter.tell(error)
+    async def _pause(self, seconds: float, reason: str, *, is_usual: bool = False) -> None:
+        waits = self._traffic.waits
+        with (
+            waits.call(self._route.served.phrase, seconds) as wait,
+            waits.pause(wait, reason, seconds, is_usual=is_usual),
+        ):
+            await self._nap(seconds)
 
-    async def _wait(self, seconds: float, reason: str) -> None:
-        waits = self._asking.traffic.waits
-        with waits.call(self._route.served.phrase, seconds) as wait, waits.pause(wait, reason, seconds):
-            await self._pause(seconds)
-
-    async def _pause(self, seconds: float) -> None:
-        stop = self._asking.stop
-        await stop.cut_short(self._asking.sleep(seconds))
-        if stop.asked:
+    async def _nap(self, seconds: float) -> None:
+        await self._live.pause(seconds)
+        if self._live.stop.asked:
             hint = "type the same command with --run to go on; answers of a batch under way are kept for a day or more"
             raise StoppedError("stopped", hint=hint)
 

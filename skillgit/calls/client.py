@@ -1,30 +1,38 @@
 """The one door to a model: replies and item outcomes are asked for here.
 
-What was paid for is never bought twice: a reply is in the ledger before its caller sees it, and identical calls share
-one. What will never be answered is recorded too (``skillgit.calls.retry_policy``). What a call costs is charged to the
-event in progress that first made it, so that a killed and resumed run reports the same costs as an unbroken one.
+A question passes these stages: the ledger, which has what was paid for; one call for all who ask the same at this
+moment; a batch (``skillgit.calls.batch``) or a live call (``skillgit.calls.live``), which takes a slot, fits under the
+caps, is sent, and is sent again after a pause if the failure may pass; and the ledger, where the reply is before its
+caller sees it. What a call costs is charged to the event in progress that first made it, so that a
+killed and resumed run reports the same costs as an unbroken one.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, contextmanager
-from contextvars import ContextVar
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from random import Random
-from time import monotonic
-from typing import TYPE_CHECKING
+from typing import Any
 
-from skillgit.calls.batch import BatchLane
-from skillgit.calls.ledger import FAILED_PREFIX, JSON, KnownRollout, Ledger, PaidReply, displaced, encode_json, run_of
-from skillgit.calls.limiter import CallPolicy, Flights, lanes
-from skillgit.calls.pipeline import QUESTION, STAGE, Asking, CallOrder, Route, reply_key
-from skillgit.calls.pricing import call_cost
-from skillgit.calls.retry_policy import Failures
-from skillgit.calls.spending_caps import Budget, Charge, Meter, Stop, Tab, estimate, item_deadline, question_key
-from skillgit.calls.traffic import Traffic
+from skillgit.calls.batch import BatchQueue
+from skillgit.calls.ledger import (
+    JSON,
+    KnownRollout,
+    Ledger,
+    PaidReply,
+    displaced,
+    encode_json,
+    question_key,
+    run_of,
+)
+from skillgit.calls.limiter import CallPolicy, Flights
+from skillgit.calls.live import Live, copy_key
+from skillgit.calls.route import QUESTION, STAGE, CallOrder, Route, reply_key, with_inner
+from skillgit.calls.spending_caps import RECEIPT, Accounts, Meter, Receipt, item_deadline
 from skillgit.domain.ages import ago
 from skillgit.domain.cost import Caps, Cost
 from skillgit.domain.evaluation import FailureKind
@@ -34,31 +42,14 @@ from skillgit.domain.untrusted.model_text import storable
 from skillgit.endpoint.question import AgentQuestion
 from skillgit.errors import BackendError, ConfigError, ProviderFailureError, UnanswerableError
 from skillgit.lazy import loaded_on_use
-from skillgit.plugin.backend import NO_TOKENS, Message, Reply, ReplyForm, Request, Tool, estimated_usage
+from skillgit.plugin.backend import NO_TOKENS, Message, Reply, ReplyForm, Request, Tool
 from skillgit.plugin.call_records import request_digest
 from skillgit.plugin.redaction import Redactor
 
 with loaded_on_use():
-    from skillgit.endpoint import server as endpoints
-
-if TYPE_CHECKING:
-    from skillgit.endpoint.server import Ask, Lease, MeteredEndpoint
+    from skillgit.endpoint import server
 
 __all__ = ["JSON", "CallPolicy", "Calls", "Route", "Unanswered"]
-
-
-@dataclass(slots=True)
-class _Making:
-    """An outcome that is being made: how many questions it asked, and the answers that others had paid for."""
-
-    questions: int = 0
-    repetitions: list[PaidReply] = field(default_factory=list)
-
-
-_UNCOUNTED = Cost(calls=1)
-_TAB: ContextVar[Tab | None] = ContextVar("skillgit_tab", default=None)
-_SCOPE: ContextVar[str | None] = ContextVar("skillgit_scope", default=None)
-_MAKING: ContextVar[_Making | None] = ContextVar("skillgit_making", default=None)
 
 
 @dataclass(frozen=True, slots=True, order=True, kw_only=True)
@@ -99,11 +90,10 @@ class Reuse:
 class Calls:
     """The door; ``sleep`` and ``clock`` are in seconds, and without a clock calls take 0.
 
-    ``meter`` says what the event in progress has cost, and ``_ahead`` the same of events that are yet to be entered;
     ``ask_again`` repeats what was recorded as unanswerable, and ``fresh`` asks what other runs have asked already.
     """
 
-    _endpoint: MeteredEndpoint | None = None  # where agents ask, once there is one
+    _endpoint: server.MeteredEndpoint | None = None  # where agents ask, once there is one
 
     def __init__(
         self,
@@ -121,86 +111,38 @@ class Calls:
     ) -> None:
         self._routes, self._fingerprints = dict(routes), {role: each.fingerprint for role, each in routes.items()}
         self._fingerprints_by_name = {role: each.by_name.fingerprint for role, each in routes.items()}
-        self._policy, self._stop, self.traffic = policy or CallPolicy(), Stop(), Traffic(monotonic)
-        self._fresh, self.reuse, self._models = fresh, Reuse(), set[str]()
-        self._surprises: set[str] = set()  # sentences on models that answered in place of others, each said once
-        self.traffic.remark = remark
-        self._failures = Failures(ledger, attempts=self._policy.attempts, ask_again=ask_again)
-        self._asking = Asking(
+        self.caps, self.ledger, self._fresh, self.reuse = caps, ledger, fresh, Reuse()
+        self._policy, self._accounts = policy or CallPolicy(), Accounts()
+        self._live = Live(
+            self._routes.values(),
+            ledger=ledger,
+            accounts=self._accounts,
+            caps=caps,
             policy=self._policy,
-            lanes=lanes(_all_routes(self._routes.values()), policy=self._policy, stop=self._stop, random=random),
-            budget=Budget(caps, self.spent, self._stop),
-            failures=self._failures,
-            estimate=self._estimate,
-            keep=self._keep,
-            charge=self._charge,
-            stop=self._stop,
-            traffic=self.traffic,
+            ask_again=ask_again,
             sleep=sleep,
             random=random,
             clock=clock,
-            metered=self._metered,
+            agent=self._let_agent_work,
         )
-        self._unanswered, self._before, self._ahead = dict[str, set[Unanswered]](), Cost(), dict[str, Meter]()
+        self.traffic, self._failures = self._live.traffic, self._live.failures
+        self.traffic.remark = remark
+        self._batches = {role: BatchQueue(route, self._live) for role, route in self._routes.items() if route.batch}
         self._replies, self._rollouts = Flights[PaidReply](), Flights[KnownRollout]()
-        self.caps, self.ledger, self.meter, self._scope = caps, ledger, Meter(), ""
-        self._counted = self.capped or bool(self._policy.requests_per_minute or self._policy.tokens_per_minute)
-        self._redactor, self._clock, self._batches = Redactor.now(), clock, BatchLane(self._asking, ledger)
+        self._unanswered = dict[str, set[Unanswered]]()
         if caps.max_usd is not None and self.unpriced:
             raise ConfigError(
                 f"max_usd cannot be kept: the price of {', '.join(self.unpriced)} is not known",
                 hint="give the model's price in the configuration, or cap max_tokens or max_calls instead",
             )
 
+    # Who answers
+
     @property
     def unpriced(self) -> tuple[str, ...]:
         """The models whose price is not known; their calls count as 0 dollars."""
-        routes = (route for route in _all_routes(self._routes.values()) if route.behind is None)
+        routes = (route for route in with_inner(self._routes.values()) if route.inner is None)
         return tuple(sorted({route.name for route in routes if route.price is None}))
-
-    def enter(self, scope: str, spending: Cost) -> None:
-        """Begin the event ``scope``, always called so: the meter starts at what failed attempts at it have cost."""
-        if not self._scope:  # an earlier process may have had answers for the same run
-            self._failures.answered_before(self.ledger.roles_answered(run_of(scope)))
-        self._scope = scope
-        self._before = spending
-        self._redactor = Redactor.now()
-        self.meter = self._ahead.pop(scope, Meter())
-        for attempt in self.ledger.failures_of(scope):
-            self.meter.add(attempt.charge)
-        for question in self.ledger.questions_of_agents(scope):  # an agent that was killed may ask others now
-            self.meter.add(question.charge)
-
-    @property
-    def asks_again(self) -> bool:
-        return self._failures.asks_again
-
-    @property
-    def unanswered(self) -> tuple[Unanswered, ...]:
-        """The calls of the event in progress that will never be answered, in an order that is always the same."""
-        return tuple(sorted(self._unanswered.get(_SCOPE.get() or self._scope, ())))
-
-    def retract(self) -> None:
-        """Let what this event found unanswerable be asked again: it is used where nothing at all is answered."""
-        self.ledger.retract(self._scope)
-
-    @property
-    def capped(self) -> bool:
-        """Whether there is a cap, so that it matters which call comes first."""
-        return self.caps != Caps()
-
-    @contextmanager
-    def charged_to(self, scope: str) -> Iterator[None]:
-        """Charge what is called in this block, and in tasks that it starts, to an event that has yet to be entered."""
-        token = _SCOPE.set(scope)
-        try:
-            yield
-        finally:
-            _SCOPE.reset(token)
-
-    def spent(self) -> Cost:
-        """Return what the run has cost so far, the event in progress included."""
-        return sum((meter.total() for meter in self._ahead.values()), self._before + self.meter.total())
 
     def model_name(self, role: str) -> str:
         """Return ``backend/model`` of a role."""
@@ -216,7 +158,53 @@ class Calls:
         """Return the fingerprint of a role as it was before servers were part of it."""
         return self._fingerprints_by_name[role]
 
-    async def call(
+    # On whose account
+
+    def enter(self, scope: str, spending: Cost) -> None:
+        """Begin the event ``scope``, always called so: the meter starts at what failed attempts at it have cost."""
+        if not self._accounts.entered:  # an earlier process may have had answers for the same run
+            self._failures.answered_before(self.ledger.roles_answered(run_of(scope)))
+        self._live.redactor = Redactor.now()
+        self._accounts.enter(scope, spending)
+        for attempt in self.ledger.failures_of(scope):
+            self.meter.add(attempt.charge)
+        for question in self.ledger.questions_of_agents(scope):  # an agent that was killed may ask others now
+            self.meter.add(question.charge)
+
+    def charged_to(self, scope: str) -> AbstractContextManager[None]:
+        """Charge what is called in this block, and in tasks that it starts, to an event that has yet to be entered."""
+        return self._accounts.charged_to(scope)
+
+    def spent(self) -> Cost:
+        """Return what the run has cost so far, the event in progress included."""
+        return self._accounts.spent()
+
+    @property
+    def meter(self) -> Meter:
+        """What the event in progress has cost."""
+        return self._accounts.meter
+
+    @property
+    def capped(self) -> bool:
+        """Whether there is a cap, so that it matters which call comes first."""
+        return self.caps != Caps()
+
+    @property
+    def asks_again(self) -> bool:
+        return self._failures.asks_again
+
+    @property
+    def unanswered(self) -> tuple[Unanswered, ...]:
+        """The calls of the event in progress that will never be answered, in an order that is always the same."""
+        return tuple(sorted(self._unanswered.get(self._accounts.scope, ())))
+
+    def retract(self) -> None:
+        """Let what this event found unanswerable be asked again: it is used where nothing at all is answered."""
+        self.ledger.retract(self._accounts.entered)
+
+    # A question
+
+    def call(
         self,
         role: str,
         stage: str,
@@ -226,79 +214,123 @@ class Calls:
         tools: Sequence[Tool] = (),
         schema: Mapping[str, object] | None = None,
         form: ReplyForm | None = None,
-    ) -> Reply:
+    ) -> Coroutine[Any, Any, Reply]:
         """Return the reply, from the ledger if ``draw`` asked before; an UnanswerableError is recorded as final too."""
-        route = self._routes[role]
-        request = route.request(messages, tools, schema)
-        request = request if form is None else form.applied(request)
-        return await self._call(role, stage, route, request, draw)
+        request = self._routes[role].request(messages, tools, schema)
+        return self._ask(role, stage, request if form is None else form.applied(request), draw)
 
-    async def _call(self, role: str, stage: str, route: Route, request: Request, draw: tuple[str | int, ...]) -> Reply:
-        digest = request_digest(request)
-        key = reply_key(route.answerer, digest, draw)
-        paid = self._known(key)
-        if paid is None and request.schema is not None:
-            # What this run paid for before it sent schemas is not bought again.
-            plain_key = reply_key(route.answerer, request_digest(replace(request, schema=None)), draw)
-            plain = self.ledger.reply(plain_key)
-            if plain is not None and plain.run == self._run:
-                key, paid = plain_key, plain
-        if paid is None and (by_name := route.by_name.answerer) != route.answerer:
-            old_key = reply_key(by_name, digest, draw)
-            old = self._known(old_key)
-            # What a ledger holds from before servers were recorded may be anybody's; of this server it may be too.
-            if old is not None and not old.server:
-                key, paid = old_key, old
+    def answer(
+        self, role: str, stage: str, question: AgentQuestion, provider: str, *, draw: tuple[str | int, ...]
+    ) -> Coroutine[Any, Any, Reply]:
+        """Answer what a program asks by the model of ``role``; ``draw`` tells repetition and retry apart."""
+        return self._ask(role, stage, _request_of(self._routes[role], question, native=bool(provider)), draw)
+
+    async def _ask(self, role: str, stage: str, request: Request, draw: tuple[str | int, ...]) -> Reply:
+        route, scope = self._routes[role], self._accounts.scope
+        question = request_digest(request)
+        key, paid = self._look_up(route, request, question, draw)
         is_known = paid is not None
         if request.messages != QUESTION:
             self._note_reuse(route, paid)
         if paid is None:
-            scope = _SCOPE.get() or self._scope
             order = CallOrder(
-                key=key, route=route, request=request, question=digest, role=role, stage=stage, scope=scope
+                key=key, route=route, request=request, question=question, role=role, stage=stage, scope=scope
             )
+            # Live is asked what no batch takes and what has failed before.
+            in_batch = route.batch and not order.is_canary and not self.ledger.failures(key)
+            buy = self._ask_in_batch if in_batch else self._live.ask
             try:
-                paid = await self._replies.share(key, lambda: self._batches.ask(order))
+                paid = await self._replies.share(key, partial(buy, order))
             except UnanswerableError as error:
-                kind, text = FailureKind.of(error), json.dumps(draw)
-                lack = Unanswered(role=role, stage=stage, place=text, kind=kind, reason=error.message)
-                self._unanswered.setdefault(_SCOPE.get() or self._scope, set()).add(lack)
+                kind, place = FailureKind.of(error), json.dumps(draw)
+                unanswered = Unanswered(role=role, stage=stage, place=place, kind=kind, reason=error.message)
+                self._unanswered.setdefault(scope, set()).add(unanswered)
                 raise
         self._failures.answered(role, tools=bool(request.tools))
-        self._charge(paid.scope, (paid.charge,))
+        self._accounts.charge(paid.scope, (paid.charge,))
         if is_known or self._policy.hedge:
             self._charge_for_more(key, route)
-        if route.behind is None:
+        if route.inner is None:
             return paid.reply
         questions = self.ledger.questions_within(key)
         return replace(paid.reply, usage=sum((question.reply.usage for question in questions), NO_TOKENS))
 
-    @property
-    def _run(self) -> str:
-        return run_of(_SCOPE.get() or self._scope)
+    def _look_up(
+        self, route: Route, request: Request, question: str, draw: tuple[str | int, ...]
+    ) -> tuple[str, PaidReply | None]:
+        """Return the key of a call, and what the ledger has of it, perhaps under a key of an older skillgit."""
+        key = reply_key(route.answerer, question, draw)
+        if (paid := self._known(key)) is not None:
+            return key, paid
+        if request.schema is not None:
+            # What this run paid for before it sent schemas is not bought again.
+            plain_key = reply_key(route.answerer, request_digest(replace(request, schema=None)), draw)
+            plain = self.ledger.reply(plain_key)
+            if plain is not None and plain.run == self._accounts.run:
+                return plain_key, plain
+        if (by_name := route.by_name.answerer) != route.answerer:
+            old_key = reply_key(by_name, question, draw)
+            old = self._known(old_key)
+            # What a ledger holds from before servers were recorded may be anybody's; of this server it may be too.
+            if old is not None and not old.server:
+                return old_key, old
+        return key, None
 
     def _known(self, key: str) -> PaidReply | None:
         """Return what is kept of the call ``key`` for this run: its own answer, else that of another one.
 
         A run that asks afresh sets aside what others were answered; so their answers are not lost to them.
         """
-        paid = self.ledger.reply(key)
-        if paid is None or paid.run == self._run:
+        paid, run = self.ledger.reply(key), self._accounts.run
+        if paid is None or paid.run == run:
             return paid
-        own = self.ledger.reply(displaced(key, self._run))
+        own = self.ledger.reply(displaced(key, run))
         if own is None and self._fresh:
             self.ledger.displace(key, paid.run)
             return None
         return own or paid
+
+    async def _ask_in_batch(self, order: CallOrder) -> PaidReply:
+        return await self._batches[order.role].ask(order) or await self._live.ask(order)
+
+    def _charge_for_more(self, key: str, route: Route) -> None:
+        """Charge what a call on record has cost besides its answer: a second copy, and the questions of an agent."""
+        copy = self.ledger.reply(copy_key(key))
+        questions = [] if route.inner is None else self.ledger.questions_within(key)
+        for paid in (*([] if copy is None else [copy]), *questions):
+            self._accounts.charge(paid.scope, (paid.charge,))
+
+    # The outcome of an item
+
+    async def rollout(self, key: str, produce: Callable[[], Awaitable[tuple[JSON, bool]]], old_key: str = "") -> JSON:
+        """Return the item outcome ``key``, redacted and the caller's own; one that was kept comes from the ledger.
+
+        ``produce`` makes it, at the cost of its calls through this door, and says whether to keep it; what
+        infrastructure spoilt is not. An object whose first key is ``failed`` is of an item that is never evaluated.
+        """
+        rollout, route = self.known_rollout(key, old_key), self._routes["target"]
+        if rollout is None and self._fresh and (other := self.ledger.rollout(key)) is not None:
+            self.ledger.displace(key, other.run)
+        if route.served.address:
+            self.reuse.rollouts += 1
+            if rollout is not None and rollout.run != self._accounts.run:
+                self._count_outcome(key, route, rollout)
+        if rollout is not None and not rollout.failed:
+            self._failures.answered_before(charge.role for charge in rollout.charges)
+        elif rollout is None or self._failures.lets_ask(key):
+            rollout = await self._rollouts.share(key, partial(self._produce, key, produce))
+        self._accounts.charge(rollout.scope, rollout.charges)
+        outcome: JSON = json.loads(rollout.value)
+        return outcome
 
     def known_rollout(self, key: str, old_key: str = "") -> KnownRollout | None:
         """Return the outcome ``key`` as the ledger has it for this run, without a charge.
 
         ``old_key`` is what it was kept under before servers were recorded; empty where that is the same.
         """
-        rollout = self.ledger.rollout(key)
-        if rollout is not None and rollout.run != self._run:
-            own = self.ledger.rollout(displaced(key, self._run))
+        rollout, run = self.ledger.rollout(key), self._accounts.run
+        if rollout is not None and rollout.run != run:
+            own = self.ledger.rollout(displaced(key, run))
             if own is None and self._fresh:
                 return None
             rollout = own or rollout
@@ -307,24 +339,44 @@ class Calls:
             return old if old is not None and not self._source_of(old)[0] else None
         return rollout
 
-    def _source_of(self, rollout: KnownRollout) -> tuple[str, float]:
-        """Return the key of the model that answered the target's questions of ``rollout``, and when."""
-        first = next((charge.key for charge in rollout.charges if charge.role == "target"), "")
-        paid = self.ledger.reply(first) if first else None
-        return ("", 0.0) if paid is None else (paid.server, paid.time)
+    async def _produce(self, key: str, produce: Callable[[], Awaitable[tuple[JSON, bool]]]) -> KnownRollout:
+        receipt = Receipt(self._accounts.scope)
+        RECEIPT.set(receipt)  # this coroutine is a task of its own, so that no other sees it
+        value, keep = await produce()
+        text = self._live.redactor.text(storable(encode_json(value)))
+        rollout = KnownRollout(value=text, scope=receipt.scope, charges=receipt.charges())
+        if receipt.repetitions and not receipt.questions and not rollout.failed:
+            # It is an outcome of the command that paid for its answers, also when it is looked up again on a resume.
+            scope = receipt.repetitions[0].scope
+            by_key = {paid.charge.key: paid.charge for paid in receipt.repetitions if paid.scope == scope}
+            rollout = replace(rollout, scope=scope, charges=tuple(by_key[answer_key] for answer_key in sorted(by_key)))
+            if scope != receipt.scope:
+                self._count_outcome(key, self._routes["target"], rollout)
+        return self.ledger.record_rollout(key, rollout) if keep else rollout
+
+    def ask_anew(self, role: str) -> None:
+        """Have the next production of this outcome ask ``role`` again: a useless answer may be better then."""
+        if (receipt := RECEIPT.get()) is not None:
+            self.ledger.set_aside(charge.key for charge in receipt.charges() if charge.role == role)
+
+    def item_deadline(self) -> AbstractAsyncContextManager[None]:
+        """Return a block that is cancelled, as an EnvironmentFaultError, if the item in it takes too long."""
+        return item_deadline(self._policy.item_timeout_s)
+
+    # What was reused
 
     def _note_reuse(self, route: Route, paid: PaidReply | None) -> None:
         """Count an answer that is taken from the ledger, for the outcome that is being made, or by itself."""
         if not route.served.address:
             return
-        making, repetition = _MAKING.get(), paid if paid is not None and paid.run != self._run else None
-        if making is not None:
-            making.questions += repetition is None
-            making.repetitions += [repetition] if repetition is not None else []
+        receipt, repetition = RECEIPT.get(), paid if paid is not None and paid.run != self._accounts.run else None
+        if receipt is not None:
+            receipt.questions += repetition is None
+            receipt.repetitions += [repetition] if repetition is not None else []
         if repetition is None:
             return
         is_known = self._note_source(route, repetition.server, repetition.time)
-        if making is None:
+        if receipt is None:
             self.reuse.replies += 1
             self._count_reuse(repetition.charge.key, is_known=is_known)
 
@@ -342,58 +394,63 @@ class Calls:
             return False
         return True
 
+    def _source_of(self, rollout: KnownRollout) -> tuple[str, float]:
+        """Return the key of the model that answered the target's questions of ``rollout``, and when."""
+        first = next((charge.key for charge in rollout.charges if charge.role == "target"), "")
+        paid = self.ledger.reply(first) if first else None
+        return ("", 0.0) if paid is None else (paid.server, paid.time)
+
     def _count_outcome(self, key: str, route: Route, rollout: KnownRollout) -> None:
         self.reuse.free += 1
         self._count_reuse(key, is_known=self._note_source(route, *self._source_of(rollout)))
 
     def _count_reuse(self, key: str, *, is_known: bool) -> None:
         """Count a reused answer for the event that is worked on: what it records is the same after a resume."""
-        self._meter_of(_SCOPE.get() or self._scope).reuse(key, is_known=is_known)
+        self._accounts.meter_of(self._accounts.scope).reuse(key, is_known=is_known)
 
-    def _charge_for_more(self, key: str, route: Route) -> None:
-        """Charge what a call on record has cost besides its answer: a second copy, and the questions of an agent."""
-        copy = self.ledger.reply(_copy_key(key))
-        questions = [] if route.behind is None else self.ledger.questions_within(key)
-        for paid in (*([] if copy is None else [copy]), *questions):
-            self._charge(paid.scope, (paid.charge,))
+    # Programs that ask
 
-    async def rollout(self, key: str, produce: Callable[[], Awaitable[tuple[JSON, bool]]], old_key: str = "") -> JSON:
-        """Return the item outcome ``key``, redacted and the caller's own; one that was kept comes from the ledger.
+    def lease(self, ask: server.Ask) -> AbstractAsyncContextManager[server.Lease]:
+        """Let a program ask during the block, at an address of this machine."""
+        if self._endpoint is None:
+            self._endpoint = server.MeteredEndpoint()
+        return self._endpoint.lease(ask)
 
-        ``produce`` makes it, at the cost of its calls through this door, and says whether to keep it; what
-        infrastructure spoilt is not. An object whose first key is ``failed`` is of an item that is never evaluated.
-        """
-        rollout, route = self.known_rollout(key, old_key), self._routes["target"]
-        if rollout is None and self._fresh and (other := self.ledger.rollout(key)) is not None:
-            self.ledger.displace(key, other.run)
-        if route.served.address:
-            self.reuse.rollouts += 1
-            if rollout is not None and rollout.run != self._run:
-                self._count_outcome(key, route, rollout)
-        if rollout is not None and not rollout.failed:
-            self._failures.answered_before(charge.role for charge in rollout.charges)
-        elif rollout is None or self._failures.lets_ask(key):
-            rollout = await self._rollouts.share(key, lambda: self._produce(key, produce))
-        self._charge(rollout.scope, rollout.charges)
-        outcome: JSON = json.loads(rollout.value)
-        return outcome
+    async def _let_agent_work(self, order: CallOrder) -> Reply:
+        """Let an agent work whose questions go through this door; what ends a run ends it from there too."""
+        async with self.lease(partial(self._answer_agent, order)) as lease:
+            reply = await order.route.attempt(order.request, lease.access)
+        if lease.refusal is not None and not isinstance(lease.refusal, BackendError):
+            raise lease.refusal
+        return lease.finished(reply)
 
-    def ask_anew(self, role: str) -> None:
-        """Have the next production of this outcome ask ``role`` again: a useless answer may be better then."""
-        tab = _TAB.get()
-        if keys := [] if tab is None else [charge.key for charge in tab.charges() if charge.role == role]:
-            self.ledger.set_aside(keys)
+    async def _answer_agent(self, order: CallOrder, question: AgentQuestion, provider: str, draw: int) -> Reply:
+        """Answer what the agent of ``order`` asks, the ``draw``-th time, from the ledger or by the model behind it."""
+        route = order.route.inner
+        if route is None:
+            raise AssertionError(order.route.name)
+        request = _request_of(route, question, native=bool(provider))
+        key = question_key(order.key, digest([request_digest(request), draw]))
+        paid = self._known(key)
+        if paid is None:
+            inner = replace(order, key=key, route=route, request=request, question="", again=False, copies=0)
+            paid = await self._replies.share(key, partial(self._live.ask, inner))
+        self._failures.answered(order.role, tools=bool(request.tools))
+        self._accounts.charge(paid.scope, (paid.charge,))
+        return paid.reply
+
+    # The end
 
     async def settle(self) -> None:
         """Ask providers whose last call failed if they answer, lest an outage at the end be blamed on the items."""
         for role, route in self._routes.items():
-            if not self._asking.doubts(route):
+            if not self._live.doubts(route):
                 continue
-            request, scope = route.request(QUESTION), self._scope
-            key = digest([STAGE, scope, role, self._clock()])
+            request, scope = route.request(QUESTION), self._accounts.entered
+            key = digest([STAGE, scope, role, self._live.clock()])
             order = CallOrder(key=key, route=route, request=request, question="", role=role, stage=STAGE, scope=scope)
             try:
-                await self._asking.ask(order)
+                await self._live.ask(order)
             except BackendError as error:
                 raise ProviderFailureError(
                     f"{route.name} does not answer any more: {error.message}",
@@ -402,148 +459,15 @@ class Calls:
 
     def stop(self) -> None:
         """Let no further call pass; those in flight end and are recorded, and then callers get ``StoppedError``."""
-        self._stop.ask()
-
-    def item_deadline(self) -> AbstractAsyncContextManager[None]:
-        """Return a block that is cancelled, as an EnvironmentFaultError, if the item in it takes too long."""
-        return item_deadline(self._policy.item_timeout_s)
+        self._live.stop.ask()
 
     async def aclose(self) -> None:
-        self._batches.close()
+        for queue in self._batches.values():
+            queue.close()
         if self._endpoint is not None:
             await self._endpoint.aclose()
-        for backend in {id(route.backend): route.backend for route in _all_routes(self._routes.values())}.values():
+        for backend in {id(route.backend): route.backend for route in with_inner(self._routes.values())}.values():
             await backend.aclose()
-
-    def lease(self, ask: Ask) -> AbstractAsyncContextManager[Lease]:
-        """Let a program ask during the block, at an address of this machine."""
-        if self._endpoint is None:
-            self._endpoint = endpoints.MeteredEndpoint()
-        return self._endpoint.lease(ask)
-
-    async def answer(
-        self, role: str, stage: str, question: AgentQuestion, provider: str, *, draw: tuple[str | int, ...]
-    ) -> Reply:
-        """Answer what a program asks by the model of ``role``; ``draw`` tells repetition and retry apart."""
-        route = self._routes[role]
-        request = _request_of(route, question, native=bool(provider))
-        return await self._call(role, stage, route, request, draw)
-
-    async def _metered(self, order: CallOrder) -> Reply:
-        """Let an agent work whose questions go through this door; what ends a run ends it from there too."""
-
-        async def ask(question: AgentQuestion, provider: str, draw: int) -> Reply:
-            return await self._question(order, question, provider, draw)
-
-        async with self.lease(ask) as lease:
-            reply = await order.route.attempt(order.request, lease.access)
-        if lease.refusal is not None and not isinstance(lease.refusal, BackendError):
-            raise lease.refusal
-        return lease.finished(reply)
-
-    async def _question(self, order: CallOrder, question: AgentQuestion, provider: str, draw: int) -> Reply:
-        """Answer what the agent of ``order`` asks, the ``draw``-th time, from the ledger or by the model behind it."""
-        route = order.route.behind
-        if route is None:
-            raise AssertionError(order.route.name)
-        request = _request_of(route, question, native=bool(provider))
-        key = question_key(order.key, digest([request_digest(request), draw]))
-        paid = self._known(key)
-        if paid is None:
-            inner = CallOrder(
-                key=key,
-                route=route,
-                request=request,
-                question="",
-                role=order.role,
-                stage=order.stage,
-                scope=order.scope,
-            )
-            paid = await self._replies.share(key, lambda: self._asking.ask(inner))
-        self._failures.answered(order.role, tools=bool(request.tools))
-        self._charge(paid.scope, (paid.charge,))
-        return paid.reply
-
-    def _estimate(self, route: Route, request: Request) -> Cost:
-        if route.behind is not None:
-            return Cost()  # its questions are reserved one by one
-        return estimate(route, request, self.spent()) if self._counted else _UNCOUNTED
-
-    def _keep(self, order: CallOrder, reply: Reply, seconds: float) -> PaidReply:
-        if order.copies > 1:
-            # A provider bills what it has begun, answered or not, so a call that was sent twice costs two calls with
-            # the same tokens. The copy has a row of its own, without an answer that anybody could take for one.
-            copy = replace(order, key=_copy_key(order.key), question="")
-            self._record(copy, replace(reply, text="", tool_calls=()), 0.0)
-        return self._record(order, reply, seconds)
-
-    def _record(self, order: CallOrder, reply: Reply, seconds: float) -> PaidReply:
-        if order.route.behind is not None:
-            reply, cost = replace(reply, usage=NO_TOKENS), Cost()  # its questions are on record, each with its cost
-        else:
-            if not reply.usage.plausible:
-                reply = replace(reply, usage=estimated_usage(order.request.messages, reply.text))
-            cost = call_cost(reply.usage, order.route.price, seconds)
-        charge, model, now = (
-            Charge(key=order.key, role=order.role, stage=order.stage, cost=cost),
-            order.route.served,
-            self._clock(),
-        )
-        if model.key not in self._models:
-            self.ledger.record_served(model, now)
-            self._models.add(model.key)
-        self._compare_name(model, reply.model)
-        paid = self.ledger.record_reply(
-            PaidReply(
-                reply=self._redactor.reply(reply),
-                scope=order.scope,
-                charge=charge,
-                request=order.question,
-                server=model.key,
-                time=now,
-            )
-        )
-        self._meter(paid.scope, (paid.charge,))  # now, not when a waiter wakes: the next call is checked against it
-        return paid
-
-    def _compare_name(self, model: ServedModel, answered_as: str) -> None:
-        """Say, once, that the model which answered has another name; not what the server's list has shown already."""
-        surprise = model.surprise(answered_as)
-        if surprise and surprise != model.warning and surprise not in self._surprises:
-            self._surprises.add(surprise)
-            self.traffic.remark(surprise)
-
-    async def _produce(self, key: str, produce: Callable[[], Awaitable[tuple[JSON, bool]]]) -> KnownRollout:
-        tab = Tab(_SCOPE.get() or self._scope)
-        _TAB.set(tab)  # this coroutine is a task of its own, so that no other sees it
-        _MAKING.set(making := _Making())
-        value, keep = await produce()
-        scope, charges = tab.scope, tab.charges()
-        text = self._redactor.text(storable(encode_json(value)))
-        if making.repetitions and not making.questions and not text.startswith(FAILED_PREFIX):
-            # It is an outcome of the command that paid for its answers, also when it is looked up again on a resume.
-            scope = making.repetitions[0].scope
-            by_key = {paid.charge.key: paid.charge for paid in making.repetitions if paid.scope == scope}
-            charges = tuple(by_key[key_of_answer] for key_of_answer in sorted(by_key))
-        rollout = KnownRollout(value=text, scope=scope, charges=charges)
-        if scope != tab.scope:
-            self._count_outcome(key, self._routes["target"], rollout)
-        return self.ledger.record_rollout(key, rollout) if keep else rollout
-
-    def _charge(self, scope: str, charges: Sequence[Charge]) -> None:
-        tab = _TAB.get()
-        if tab is not None and tab.scope == scope:
-            tab.add(charges)
-        self._meter(scope, charges)
-
-    def _meter(self, scope: str, charges: Sequence[Charge]) -> None:
-        """Count ``charges`` for the event in progress, or for one ahead of it if that is what is worked on."""
-        if scope in (self._scope, _SCOPE.get()):
-            for charge in charges:
-                self._meter_of(scope).add(charge)
-
-    def _meter_of(self, scope: str) -> Meter:
-        return self.meter if scope == self._scope else self._ahead.setdefault(scope, Meter())
 
 
 def _request_of(route: Route, question: AgentQuestion, *, native: bool) -> Request:
@@ -554,12 +478,3 @@ def _request_of(route: Route, question: AgentQuestion, *, native: bool) -> Reque
         tool_choice=question.tool_choice,
         native=native,
     )
-
-
-def _all_routes(routes: Iterable[Route]) -> list[Route]:
-    """Return ``routes`` and those behind the agents among them."""
-    return [each for route in routes for each in (route, route.behind) if each is not None]
-
-
-def _copy_key(key: str) -> str:
-    return digest(["copy", key])

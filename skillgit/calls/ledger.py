@@ -1,4 +1,4 @@
-"""Owns the ledger: the local record of paid model calls, of attempts that failed, and of item outcomes.
+"""Owns the ledger: the local record of paid model calls, of attempts that failed, of batches, and of item outcomes.
 
 A row is on the disk before anybody sees what it holds, so that a process that dies, or a machine that loses power, at
 any moment loses nothing that was used. The file may be deleted at any time: that costs money, never history. Numbers
@@ -10,17 +10,14 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, Self, TypeAlias, TypeVar, cast
 
-from skillgit.calls.batch import TABLES, BatchTable
 from skillgit.calls.pricing import MOST_USD
-from skillgit.calls.retry_policy import FailedAttempt
-from skillgit.calls.spending_caps import WITHIN, Charge, question_keys
 from skillgit.domain.cost import Cost, CostSum
 from skillgit.domain.evaluation import FailureKind
 from skillgit.domain.served_model import ServedModel, read_facts, write_facts
@@ -35,10 +32,22 @@ CHARGED = ("calls", "tokens_in", "tokens_out", "usd", "seconds", "cached", "cach
 """The numbers of a charge in their order; the charges of a format 2 have the first five."""
 FAILED_PREFIX = '{"failed":'  # how the outcome of an item begins that will never be evaluated
 _FRACTIONS = frozenset({"usd", "seconds"})
+WITHIN = ">"
+"""What parts the key of an agent's call and that of a question of the agent."""
 
 
 class RowError(ValueError):
     """A row that skillgit cannot have written."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Charge:
+    """What one call cost and on whose account."""
+
+    key: str  # the call, which is never charged twice to the same event
+    role: str
+    stage: str
+    cost: Cost
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +62,17 @@ class PaidReply:
     @property
     def run(self) -> str:
         return run_of(self.scope)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailedAttempt:
+    call: str
+    scope: str
+    kind: FailureKind
+    reason: str
+    hint: str
+    final: bool
+    charge: Charge
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,70 +91,32 @@ class KnownRollout:
         return self.value.startswith(FAILED_PREFIX)
 
 
+@dataclass(slots=True, kw_only=True)
+class CallBatch:
+    """A batch whose results are not all recorded."""
+
+    mark: str
+    scope: str  # the event in progress that sent it
+    model: str  # `backend/model`
+    start: float  # when it was written down, in seconds since 1970
+    size: int  # calls that were sent
+    keys: tuple[str, ...]  # of the calls whose results are not recorded
+    ticket: str = ""  # the provider's id; empty where it may not have been sent
+
+
 def run_of(scope: str) -> str:
     """Return the run, or the other command, that an event in progress belongs to."""
     return scope.rpartition("/")[0]
 
 
-def read_paid(key: str, row: Sequence[object]) -> PaidReply:
-    """Return the reply of the call ``key`` from a row of ``_REPLY_COLUMNS``; a RowError if it is damaged."""
-    scope, role, stage, text, request, server, when, calls, usd, seconds, unpriced_calls, *counts = cast(
-        "Sequence[Any]", row
-    )
-    cost = read_cost(("calls", "usd", "seconds", "unpriced", *COUNTS), (calls, usd, seconds, unpriced_calls, *counts))
-    usage = Usage(**{name: getattr(cost, name) for name in COUNTS})
-    try:
-        reply = read_reply(_read_json(text), usage)
-    except ValueError as error:
-        raise RowError(str(error)) from None
-    return PaidReply(
-        reply=reply,
-        scope=scope,
-        charge=Charge(key=key, role=role, stage=stage, cost=cost),
-        request=request,
-        server=server,
-        time=when,
-    )
+def question_key(call: str, question: str) -> str:
+    """Return the key of a question that an agent asks in the course of the call with the key ``call``."""
+    return f"{call}{WITHIN}{question}"
 
 
 def displaced(key: str, run: str) -> str:
     """Return the key of what ``run`` paid for, once another run has asked again."""
     return f"{key}|{run}"
-
-
-def _read_served(row: Sequence[Any]) -> ServedModel:
-    backend, model, address, facts, pinned = row
-    return ServedModel(
-        backend=backend,
-        model=model,
-        address=address,
-        facts=read_facts(facts) if facts else (),
-        is_pinned=bool(pinned),
-    )
-
-
-def read_rollout(row: Sequence[Any]) -> KnownRollout:
-    """Return an item outcome from its scope, its value and its charges; a RowError if it is damaged."""
-    scope, value, charge_text = row
-    _read_json(value)
-    charges = _read_json(charge_text)
-    if not isinstance(charges, list):
-        raise RowError("its charges are not a list")
-    return KnownRollout(scope=scope, value=value, charges=tuple(map(_read_charge, charges)))
-
-
-def read_failure(row: Sequence[Any]) -> FailedAttempt:
-    """Return an attempt that failed; a RowError if it is damaged."""
-    number, call, scope, kind, reason, hint, final, role, stage, *numbers = row
-    return FailedAttempt(
-        call=call,
-        scope=scope,
-        kind=FailureKind.parse(kind),
-        reason=reason,
-        hint=hint,
-        final=bool(final),
-        charge=Charge(key=f"{call}#{number}", role=role, stage=stage, cost=read_cost(CHARGED, numbers)),
-    )
 
 
 def read_cost(names: Iterable[str], numbers: Iterable[object]) -> Cost:
@@ -147,18 +129,53 @@ def read_cost(names: Iterable[str], numbers: Iterable[object]) -> Cost:
     return Cost(**cast("dict[str, Any]", values))
 
 
-def encode_charges(charges: Iterable[Charge]) -> str:
-    return encode_json(
-        [
-            [charge.key, charge.role, charge.stage, *(getattr(charge.cost, name) for name in CHARGED)]
-            for charge in charges
-        ]
-    )
-
-
 def encode_json(value: JSON) -> str:
     """Return ``value`` as JSON text; a TypeError if JSON cannot hold it, a ValueError if a number is not finite."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
+def _cost_of(row: Mapping[str, object]) -> Cost:
+    return read_cost(CHARGED, [row[name] for name in CHARGED])
+
+
+def _read_paid(row: Mapping[str, Any]) -> PaidReply:
+    cost = _cost_of(row)
+    try:
+        reply = read_reply(_read_json(row["reply"]), Usage(**{name: getattr(cost, name) for name in COUNTS}))
+    except ValueError as error:
+        raise RowError(str(error)) from None
+    return PaidReply(
+        reply=reply,
+        scope=row["scope"],
+        charge=Charge(key=row["key"], role=row["role"], stage=row["stage"], cost=cost),
+        request=row["request"],
+        server=row["served"],
+        time=row["time"],
+    )
+
+
+def _read_rollout(row: Mapping[str, Any]) -> KnownRollout:
+    _read_json(row["value"])
+    charges = _read_json(row["cost"])
+    if not isinstance(charges, list):
+        raise RowError("its charges are not a list")
+    return KnownRollout(scope=row["scope"], value=row["value"], charges=tuple(map(_read_charge, charges)))
+
+
+def _read_failure(row: Mapping[str, Any]) -> FailedAttempt:
+    charge = Charge(key=f"{row['call']}#{row['number']}", role=row["role"], stage=row["stage"], cost=_cost_of(row))
+    facts = {name: row[name] for name in ("call", "scope", "reason", "hint")}
+    return FailedAttempt(kind=FailureKind.parse(row["kind"]), final=bool(row["final"]), charge=charge, **facts)
+
+
+def _read_served(row: Mapping[str, Any]) -> ServedModel:
+    return ServedModel(
+        backend=row["backend"],
+        model=row["model"],
+        address=row["address"],
+        facts=read_facts(row["facts"]) if row["facts"] else (),
+        is_pinned=bool(row["pinned"]),
+    )
 
 
 def _read_charge(value: object) -> Charge:
@@ -193,6 +210,13 @@ _SERVED = """CREATE TABLE served (
     key TEXT PRIMARY KEY, backend TEXT NOT NULL, model TEXT NOT NULL, address TEXT NOT NULL, facts TEXT NOT NULL,
     pinned INTEGER NOT NULL, last REAL NOT NULL
 ) STRICT"""
+_BATCHES = (
+    """CREATE TABLE batch (
+    mark TEXT PRIMARY KEY, scope TEXT NOT NULL, model TEXT NOT NULL, start REAL NOT NULL,
+    size INTEGER NOT NULL, ticket TEXT NOT NULL DEFAULT ''
+) STRICT""",
+    "CREATE TABLE batched_call (key TEXT PRIMARY KEY, mark TEXT NOT NULL) STRICT",
+)
 _AGREEMENT = """CREATE TABLE agreement (
     judge TEXT NOT NULL, environment TEXT NOT NULL, criteria TEXT NOT NULL, figures TEXT NOT NULL, time REAL NOT NULL,
     PRIMARY KEY (judge, environment, criteria)
@@ -208,7 +232,7 @@ CREATE TABLE reply (
 CREATE TABLE rollout (
     key TEXT PRIMARY KEY, scope TEXT NOT NULL, value TEXT NOT NULL, cost TEXT NOT NULL
 ) STRICT;
-{";".join((*_FAILURES, *TABLES, _SERVED, _AGREEMENT))};
+{";".join((*_FAILURES, *_BATCHES, _SERVED, _AGREEMENT))};
 """
 _BY_SCOPE = "CREATE INDEX IF NOT EXISTS reply_scope ON reply (scope)"
 """For sums; it is not part of the format, and a ledger without it is as good."""
@@ -218,13 +242,12 @@ _UPGRADES = {
     2: (f"{_ADD} cache_written INTEGER NOT NULL DEFAULT 0", f"{_ADD} unpriced INTEGER NOT NULL DEFAULT 0"),
     3: _FAILURES,
     4: (f"{_ADD} calls INTEGER NOT NULL DEFAULT 1",),
-    5: TABLES,
+    5: _BATCHES,
     6: (f"{_ADD} served TEXT NOT NULL DEFAULT ''", f"{_ADD} time REAL NOT NULL DEFAULT 0", _SERVED),
     7: (_AGREEMENT,),
 }
 """What makes a ledger one of the next format; older rows lack the request's digest, unknown prices and the server."""
-_REPLY_COLUMNS = f"scope, role, stage, reply, request, served, time, calls, usd, seconds, unpriced, {', '.join(COUNTS)}"
-_FAILURE_COLUMNS = f"call, scope, kind, reason, hint, final, role, stage, {', '.join(CHARGED)}"
+_MOVE = "ON CONFLICT DO UPDATE SET mark = excluded.mark"
 _FAILED = f"substr(value, 1, {len(FAILED_PREFIX)}) = '{FAILED_PREFIX}'"
 
 
@@ -233,7 +256,6 @@ class Ledger:
 
     def __init__(self, connection: sqlite3.Connection, name: str) -> None:
         self._connection, self._name = connection, name
-        self.batches = BatchTable(connection, lambda: _explained(name))
 
     @classmethod
     def open(cls, path: Path) -> Ledger:
@@ -290,156 +312,204 @@ class Ledger:
     def close(self) -> None:
         self._connection.close()
 
-    def reply(self, key: str) -> PaidReply | None:
-        return next(iter(self._replies("key = ?", key)), None)
+    # Replies
 
-    def _replies(self, condition: str, *values: str) -> list[PaidReply]:
-        query = f"SELECT key, {_REPLY_COLUMNS} FROM reply WHERE {condition}"  # noqa: S608 - constants
-        return self._rows(lambda row: read_paid(row[0], row[1:]), query, *values)
+    def reply(self, key: str) -> PaidReply | None:
+        return next(iter(self._rows(_read_paid, "reply WHERE key = ?", key)), None)
 
     def record_reply(self, paid: PaidReply) -> PaidReply:
         """Record a reply and return what the ledger now holds: another process may have been first."""
-        reply, usage, charge = paid.reply, paid.reply.usage, paid.charge
-        row = (
-            *(charge.key, paid.scope, charge.role, charge.stage, encode_json(reply_json(reply)), paid.request),
-            *(paid.server, paid.time),
-            *(charge.cost.calls, charge.cost.usd, charge.cost.seconds, charge.cost.unpriced),
-            *(getattr(usage, name) for name in COUNTS),
-        )
-        with _explained(self._name):
-            insert = (
-                f"INSERT INTO reply (key, {_REPLY_COLUMNS}) "  # noqa: S608 - a constant
-                f"VALUES ({', '.join('?' * len(row))}) ON CONFLICT DO NOTHING"
-            )
-            count = self._connection.execute(insert, row).rowcount
-        return paid if count else (self.reply(charge.key) or paid)
+        charge = paid.charge
+        row: dict[str, object] = {"key": charge.key, "scope": paid.scope, "role": charge.role, "stage": charge.stage}
+        row |= {"reply": encode_json(reply_json(paid.reply)), "request": paid.request, "served": paid.server}
+        row |= {"time": paid.time, **_numbers(charge.cost)}
+        is_first = self._insert("reply", row, "ON CONFLICT DO NOTHING").rowcount
+        return paid if is_first else (self.reply(charge.key) or paid)
 
     def displace(self, key: str, run: str) -> None:
         """Let the call or the outcome ``key`` be made again; ``run``, which paid for it, still finds what it had."""
-        with _explained(self._name):
-            for table, column in (("reply", "key"), ("rollout", "key"), ("failure", "call")):
-                update = f"UPDATE OR IGNORE {table} SET {column} = ? WHERE {column} = ?"  # noqa: S608 - constants
-                self._connection.execute(update, (displaced(key, run), key))
+        for table, column in (("reply", "key"), ("rollout", "key"), ("failure", "call")):
+            update = f"UPDATE OR IGNORE {table} SET {column} = ? WHERE {column} = ?"  # noqa: S608 - constants
+            self._execute(update, displaced(key, run), key)
+
+    def set_aside(self, keys: Iterable[str]) -> None:
+        """Let calls be made again whose replies were of no use; what was paid for them stays on record."""
+        for key in keys:
+            self._execute("UPDATE reply SET key = key || '/' || lower(hex(randomblob(8))) WHERE key = ?", key)
+
+    def questions_within(self, key: str) -> list[PaidReply]:
+        """Return the replies to what an agent asked in the course of the call ``key``."""
+        ends = question_key(key, ""), f"{key}{chr(ord(WITHIN) + 1)}"
+        return self._rows(_read_paid, "reply WHERE key > ? AND key < ? ORDER BY key", *ends)
+
+    def questions_of_agents(self, scope: str) -> list[PaidReply]:
+        """Return the replies to what agents asked on the account of an event in progress."""
+        return self._rows(_read_paid, "reply WHERE scope = ? AND instr(key, ?) > 0 ORDER BY key", scope, WITHIN)
+
+    def roles_answered(self, run: str) -> tuple[str, ...]:
+        """Return the roles that were answered on the account of an event of ``run``."""
+        ends = f"{run}/", f"{run}0"  # "0" comes after "/"
+        return tuple(self._rows(itemgetter(0), "reply WHERE scope >= ? AND scope < ?", *ends, columns="DISTINCT role"))
+
+    def spent(self, scope: str, last: str = "") -> Cost:
+        """Return what all calls cost, failed ones too, that the events from ``scope`` to ``last``, or it, paid for."""
+        total, columns = CostSum(), ", ".join(CHARGED)
+        for table in ("reply", "failure"):
+            for cost in self._rows(
+                _cost_of, f"{table} WHERE scope BETWEEN ? AND ?", scope, last or scope, columns=columns
+            ):
+                total.add(cost)
+        return total.total()
+
+    # Who answered, and how far judges agree
 
     def record_served(self, model: ServedModel, now: float) -> None:
         """Remember who answers, and that it did at ``now``."""
-        row = (model.key, model.backend, model.model, model.address, write_facts(model.facts), int(model.is_pinned))
-        with _explained(self._name):
-            insert = (
-                "INSERT INTO served (key, backend, model, address, facts, pinned, last) VALUES (?, ?, ?, ?, ?, ?, ?)"
-                " ON CONFLICT DO UPDATE SET last = excluded.last"
-            )
-            self._connection.execute(insert, (*row, now))
+        row: dict[str, object] = {
+            "key": model.key,
+            "backend": model.backend,
+            "model": model.model,
+            "address": model.address,
+        }
+        row |= {"facts": write_facts(model.facts), "pinned": int(model.is_pinned), "last": now}
+        self._insert("served", row, "ON CONFLICT DO UPDATE SET last = excluded.last")
 
     def served(self, key: str) -> ServedModel | None:
         """Return the model with this key; None where it is not known, as in what an older skillgit recorded."""
-        return next(iter(self._served("key = ?", key)), None)
+        return next(iter(self._rows(_read_served, "served WHERE key = ?", key)), None)
 
     def last_served(self, model: ServedModel) -> ServedModel | None:
         """Return what the server of ``model`` said about it when it last answered; None if it never did."""
-        condition = "backend = ? AND model = ? AND address = ? ORDER BY last DESC LIMIT 1"
-        latest = next(iter(self._served(condition, model.backend, model.model, model.address)), None)
+        query = "served WHERE backend = ? AND model = ? AND address = ? ORDER BY last DESC LIMIT 1"
+        latest = next(iter(self._rows(_read_served, query, model.backend, model.model, model.address)), None)
         return None if latest is None else replace(model, facts=latest.facts)
-
-    def _served(self, condition: str, *values: str) -> list[ServedModel]:
-        query = f"SELECT backend, model, address, facts, pinned FROM served WHERE {condition}"  # noqa: S608 - constants
-        return self._rows(_read_served, query, *values)
 
     def record_agreement(self, judge: str, environment: str, criteria: str, figures: JSON, now: float) -> None:
         """Remember how far a judge agrees with itself, in place of what was measured by the same criteria before.
 
         ``judge`` is the fingerprint of its model, server and parameters, ``environment`` and ``criteria`` are digests.
         """
-        with _explained(self._name):
-            row = (judge, environment, criteria, encode_json(figures), now)
-            self._connection.execute("INSERT OR REPLACE INTO agreement VALUES (?, ?, ?, ?, ?)", row)
+        row = {"judge": judge, "environment": environment, "criteria": criteria, "time": now}
+        replacement = "ON CONFLICT DO UPDATE SET (figures, time) = (excluded.figures, excluded.time)"
+        self._insert("agreement", {**row, "figures": encode_json(figures)}, replacement)
 
     def agreements(self, judge: str, environment: str) -> dict[str, JSON]:
         """Return criteria to what was measured of a judge by them, the newest first."""
-        query = "SELECT criteria, figures FROM agreement WHERE judge = ? AND environment = ? ORDER BY time DESC"
-        return dict(self._rows(lambda row: (row[0], _read_json(row[1])), query, judge, environment))
+        query = "agreement WHERE judge = ? AND environment = ? ORDER BY time DESC"
+        return dict(self._rows(lambda row: (row["criteria"], _read_json(row["figures"])), query, judge, environment))
 
-    def questions_within(self, key: str) -> list[PaidReply]:
-        """Return the replies to what an agent asked in the course of the call ``key``."""
-        return self._replies("key > ? AND key < ? ORDER BY key", *question_keys(key))
-
-    def questions_of_agents(self, scope: str) -> list[PaidReply]:
-        """Return the replies to what agents asked on the account of an event in progress."""
-        return self._replies("scope = ? AND instr(key, ?) > 0 ORDER BY key", scope, WITHIN)
-
-    def set_aside(self, keys: Iterable[str]) -> None:
-        """Let calls be made again whose replies were of no use; what was paid for them stays on record."""
-        with _explained(self._name):
-            update = "UPDATE reply SET key = key || '/' || lower(hex(randomblob(8))) WHERE key = ?"
-            self._connection.executemany(update, [(key,) for key in keys])
-
-    def roles_answered(self, run: str) -> tuple[str, ...]:
-        """Return the roles that were answered on the account of an event of ``run``."""
-        query = "SELECT DISTINCT role FROM reply WHERE scope >= ? AND scope < ?"
-        return tuple(self._rows(itemgetter(0), query, f"{run}/", f"{run}0"))  # "0" comes after "/"
-
-    def spent(self, scope: str, last: str = "") -> Cost:
-        """Return what all calls cost, failed ones too, that the events from ``scope`` to ``last``, or it, paid for."""
-        columns, ends = ("calls", "usd", "seconds", "unpriced", *COUNTS), (scope, last or scope)
-        query = f"SELECT {', '.join(columns)} FROM reply WHERE scope BETWEEN ? AND ?"  # noqa: S608 - constants
-        costs, total = self._rows(lambda row: read_cost(columns, row), query, *ends), CostSum()
-        failures = self._failures("scope BETWEEN ? AND ? ORDER BY call, number", *ends)
-        for cost in (*costs, *(attempt.charge.cost for attempt in failures)):
-            total.add(cost)
-        return total.total()
+    # Outcomes of items
 
     def rollout(self, key: str) -> KnownRollout | None:
-        rows = self._rows(read_rollout, "SELECT scope, value, cost FROM rollout WHERE key = ?", key)
-        return next(iter(rows), None)
+        return next(iter(self._rows(_read_rollout, "rollout WHERE key = ?", key)), None)
 
     def record_rollout(self, key: str, rollout: KnownRollout) -> KnownRollout:
         """Record an outcome, in place of a failure, and return what the ledger holds, perhaps another process's."""
-        with _explained(self._name):
-            insert = (
-                "INSERT INTO rollout (key, scope, value, cost) VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET"  # noqa: S608 - constants
-                f" (scope, value, cost) = (excluded.scope, excluded.value, excluded.cost) WHERE {_FAILED}"
-            )
-            row = (key, rollout.scope, rollout.value, encode_charges(rollout.charges))
-            count = self._connection.execute(insert, row).rowcount
-        return rollout if count else (self.rollout(key) or rollout)
+        charges = [[each.key, each.role, each.stage, *_numbers(each.cost).values()] for each in rollout.charges]
+        row = {"key": key, "scope": rollout.scope, "value": rollout.value, "cost": encode_json(charges)}
+        replacement = (
+            "ON CONFLICT DO UPDATE SET (scope, value, cost) = (excluded.scope, excluded.value, excluded.cost) "
+            f"WHERE {_FAILED}"
+        )
+        return rollout if self._insert("rollout", row, replacement).rowcount else (self.rollout(key) or rollout)
+
+    # Failed attempts
 
     def failures(self, call: str) -> list[FailedAttempt]:
         """Return the attempts at ``call`` that failed, in the order in which they were made."""
-        return self._failures("call = ? ORDER BY number", call)
+        return self._rows(_read_failure, "failure WHERE call = ? ORDER BY number", call)
 
     def failures_of(self, scope: str) -> list[FailedAttempt]:
         """Return the attempts that failed on the account of an event in progress."""
-        return self._failures("scope = ? ORDER BY call, number", scope)
+        return self._rows(_read_failure, "failure WHERE scope = ? ORDER BY call, number", scope)
 
     def record_failure(self, attempt: FailedAttempt) -> FailedAttempt:
         """Record an attempt that failed, and return it with the key of its charge."""
-        charge = attempt.charge
-        row = (
-            *(attempt.call, attempt.scope, attempt.kind.value, attempt.reason, attempt.hint, int(attempt.final)),
-            *(charge.role, charge.stage, *(getattr(charge.cost, name) for name in CHARGED)),
-        )
-        with _explained(self._name):
-            insert = (
-                f"INSERT INTO failure (number, {_FAILURE_COLUMNS}) VALUES ("  # noqa: S608 - constants
-                f"(SELECT count(*) FROM failure WHERE call = ?), {', '.join('?' * len(row))}) RETURNING number"
-            )
-            [number] = self._connection.execute(insert, (attempt.call, *row)).fetchone()
-        return replace(attempt, charge=replace(charge, key=f"{attempt.call}#{number}"))
+        charge, call = attempt.charge, attempt.call
+        row = {name: getattr(attempt, name) for name in ("call", "scope", "kind", "reason", "hint", "final")}
+        row |= {"role": charge.role, "stage": charge.stage, **_numbers(charge.cost)}
+        with self._transaction():
+            [number] = self._execute("SELECT count(*) FROM failure WHERE call = ?", call).fetchone()
+            self._insert("failure", {**row, "number": number})
+        return replace(attempt, charge=replace(charge, key=f"{call}#{number}"))
 
     def retract(self, scope: str) -> None:
         """Let what an event in progress found to be unanswerable be asked again; what was paid stays on record."""
-        with _explained(self._name):
-            update = "UPDATE failure SET final = 0, kind = ? WHERE scope = ?"
-            self._connection.execute(update, (FailureKind.PROVIDER.value, scope))
-            self._connection.execute(f"DELETE FROM rollout WHERE scope = ? AND {_FAILED}", (scope,))  # noqa: S608
+        self._execute("UPDATE failure SET final = 0, kind = ? WHERE scope = ?", FailureKind.PROVIDER.value, scope)
+        self._execute(f"DELETE FROM rollout WHERE scope = ? AND {_FAILED}", scope)  # noqa: S608 - constants
 
-    def _failures(self, condition: str, *values: str) -> list[FailedAttempt]:
-        query = f"SELECT number, {_FAILURE_COLUMNS} FROM failure WHERE {condition}"  # noqa: S608 - constants
-        return self._rows(read_failure, query, *values)
+    # Batches whose results are not all recorded
 
-    def _rows(self, read: Callable[[Any], T], query: str, *values: str) -> list[T]:
+    def pending_batch(self, key: str) -> CallBatch | None:
+        """Return the batch that the call ``key`` is part of."""
+        query = "batch WHERE mark = (SELECT mark FROM batched_call WHERE key = ?)"
+        return next(iter(self._pending(query, key)), None)
+
+    def batches_of(self, run: str) -> list[CallBatch]:
+        """Return the batches that events of ``run`` wait for, the oldest first."""
+        return self._pending("batch WHERE scope >= ? AND scope < ? ORDER BY start", f"{run}/", f"{run}0")
+
+    def intend_batch(self, batch: CallBatch) -> None:
+        """Write down that ``batch`` is about to be sent."""
+        row = {"mark": batch.mark, "scope": batch.scope, "model": batch.model, "start": batch.start, "size": batch.size}
+        with self._transaction():
+            self._execute("DELETE FROM batch WHERE mark = ?", batch.mark)
+            self._insert("batch", row)
+            for key in batch.keys:
+                self._insert("batched_call", {"key": key, "mark": batch.mark}, _MOVE)
+
+    def batch_sent(self, batch: CallBatch, ticket: str) -> None:
+        """Write down the provider's id of ``batch``."""
+        batch.ticket = ticket
+        self._execute("UPDATE batch SET ticket = ? WHERE mark = ?", ticket, batch.mark)
+
+    def forget_batched(self, batch: CallBatch, keys: Iterable[str]) -> None:
+        """Forget calls of ``batch`` whose results are recorded or of no use, and it with the last one."""
+        unless = "NOT EXISTS (SELECT 1 FROM batched_call WHERE batched_call.mark = batch.mark)"
+        with self._transaction():
+            for key in keys:
+                self._execute("DELETE FROM batched_call WHERE key = ?", key)
+            self._execute(f"DELETE FROM batch WHERE mark = ? AND {unless}", batch.mark)  # noqa: S608 - constants
+
+    def _pending(self, query: str, *values: str) -> list[CallBatch]:
+        # A call whose reply is recorded, by a process that died just then, waits for nothing.
+        calls = "batched_call WHERE mark = ? AND key NOT IN (SELECT key FROM reply) ORDER BY key"
+        batches = [
+            CallBatch(keys=tuple(self._rows(itemgetter("key"), calls, row["mark"])), **row)
+            for row in self._rows(dict, query, *values)
+        ]
+        return [batch for batch in batches if batch.keys]
+
+    # SQL
+
+    def _execute(self, statement: str, *values: object) -> sqlite3.Cursor:
         with _explained(self._name):
-            return [read(row) for row in self._connection.execute(query, values)]
+            return self._connection.execute(statement, values)
+
+    def _insert(self, table: str, row: Mapping[str, object], conflict: str = "") -> sqlite3.Cursor:
+        columns = f"{table} ({', '.join(row)}) VALUES ({', '.join('?' * len(row))})"
+        return self._execute(f"INSERT INTO {columns} {conflict}", *row.values())
+
+    def _rows(self, read: Callable[[Any], T], query: str, *values: str, columns: str = "*") -> list[T]:
+        with _explained(self._name):
+            cursor = self._connection.cursor()
+            cursor.row_factory = sqlite3.Row
+            rows = cursor.execute(f"SELECT {columns} FROM {query}", values)  # noqa: S608 - constants
+            return [read(row) for row in rows]
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self._execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        except BaseException:
+            self._execute("ROLLBACK")
+            raise
+        self._execute("COMMIT")
+
+
+def _numbers(cost: Cost) -> dict[str, float]:
+    return {name: getattr(cost, name) for name in CHARGED}
 
 
 def _prepare(connection: sqlite3.Connection, name: str) -> None:

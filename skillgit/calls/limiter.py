@@ -12,18 +12,131 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from random import Random
 from statistics import median
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import Generic, TypeVar
 
-from skillgit.calls.retry_policy import Breaker, is_refusal
+from skillgit.calls.route import Route
 from skillgit.calls.spending_caps import Stop, waiting
-from skillgit.errors import BackendError, RetryableBackendError
-from skillgit.lazy import loaded_on_use
+from skillgit.errors import (
+    BackendError,
+    ProviderFailureError,
+    RetryableBackendError,
+    UnanswerableError,
+    behind,
+)
 
-with loaded_on_use():
-    import aiolimiter
 
-if TYPE_CHECKING:
-    from skillgit.calls.pipeline import Route
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallPolicy:
+    """How calls are made; None means no limit."""
+
+    attempts: int = 5  # of a call in all; refusals do not count
+    patience_s: float = 600.0  # that a call spends in pauses before a further refusal is its end
+    breaker_limit: int = 5  # calls of one provider's model that fail in a row before it counts as down
+    requests_per_minute: int | None = None
+    tokens_per_minute: int | None = None
+    item_timeout_s: float | None = None  # waiting for a turn does not count
+    hedge: bool = False  # whether a call that takes unusually long is sent a second time
+
+
+_TOO_MANY = frozenset({429, 529})
+_UNAVAILABLE = 503
+_UNREAD = frozenset({401, 402, 403, 404})
+
+
+def is_refusal(error: BaseException) -> bool:
+    """Say whether ``error`` asks for fewer calls: 429, 529, 503 with a time; or no status, and a time."""
+    if not isinstance(error, RetryableBackendError):
+        return False
+    status = status_of(error)
+    if status is None or status == _UNAVAILABLE:
+        return error.retry_after is not None
+    return status in _TOO_MANY
+
+
+def was_taken(error: BackendError) -> bool:
+    """Say whether the provider took the question, so that it may bill it: it neither turned it away nor missed it."""
+    if error.usage is not None:
+        return True
+    status = status_of(error)
+    if status is not None:
+        return status not in _UNREAD and not is_refusal(error)
+    return isinstance(error, RetryableBackendError) and error.sent and not is_refusal(error)
+
+
+def status_of(error: BaseException) -> int | None:
+    """Return the HTTP status behind ``error``, by the name that the providers' SDKs give it."""
+    codes = (getattr(cause, "status_code", None) for cause in behind(error))
+    return next((code for code in codes if isinstance(code, int)), None)
+
+
+class Breaker:
+    """Counts failures in a row that concern all calls; once open, only a call then in flight closes it."""
+
+    def __init__(self, *, name: str, limit: int) -> None:
+        self._name = name
+        self._limit = limit
+        self._failures = 0
+        self._last: BackendError | None = None
+
+    def check(self) -> None:
+        if self._failures < self._limit or self._last is None:
+            return
+        raise ProviderFailureError(
+            f"{self._name} failed {self._failures} times in a row, last: {self._last.message}",
+            hint=self._last.hint or "check the provider's status, credentials and quota, then resume the run",
+        ) from self._last
+
+    @property
+    def doubtful(self) -> bool:
+        """Whether a call has failed in a way that may befall all, and none has been answered since."""
+        return self._last is not None
+
+    def failed(self, error: BackendError) -> None:
+        if not isinstance(error, UnanswerableError):
+            self._failures += 1
+            self._last = error
+
+    def succeeded(self) -> None:
+        self._failures = 0
+        self._last = None
+
+
+LAST_CEILING_S = 60.0
+_MOST_DOUBLINGS = 16
+
+
+@dataclass(slots=True)
+class Retries:
+    """Counts the attempts at one call and says how long to pause before the next."""
+
+    policy: CallPolicy
+    random: Random
+    failures: int = 0  # attempts that failed; refusals do not count
+    attempts: int = 0
+    paused_s: float = 0.0
+
+    def pause(self, error: BackendError, first_ceiling: float) -> float | None:
+        """Return the seconds to pause after ``error``, at first up to ``first_ceiling``; None if it ends the call.
+
+        ``policy.patience_s`` bounds the seconds in pauses before a further refusal ends the call. A provider that wants
+        a longer pause is not waited for: its quota is used up for today.
+        """
+        self.attempts += 1
+        is_full = is_refusal(error)
+        self.failures += not is_full
+        if not isinstance(error, RetryableBackendError) or (error.retry_after or 0.0) > self.policy.patience_s:
+            return None
+        if self.paused_s >= self.policy.patience_s if is_full else self.failures >= self.policy.attempts:
+            return None
+        seconds = pause(self.attempts, error.retry_after, self.random, first_ceiling=first_ceiling)
+        self.paused_s += seconds
+        return seconds
+
+
+def pause(attempt: int, retry_after: float | None, random: Random, *, first_ceiling: float) -> float:
+    """Return seconds after attempt ``attempt``, 1-based: full jitter, so refused calls part, on top of the server's."""
+    ceiling = min(LAST_CEILING_S, first_ceiling * 2.0 ** min(attempt - 1, _MOST_DOUBLINGS))
+    return max(retry_after or 0.0, 0.0) + random.uniform(0.0, ceiling)
 
 
 T = TypeVar("T")
@@ -168,42 +281,18 @@ class Window:
 _MINUTE_S = 60.0
 
 
-class _Bucket:
-    """One limit in one event loop.
+class Rates:
+    """The limits of one provider's model on requests and tokens a minute, in one event loop; None means no limit.
 
-    The bucket holds the amount of one second, or one unit: a bucket of a whole minute would let twice the limit through
-    in the first one. What is larger than the bucket is taken in portions, one caller after the other.
+    Each limit is a bucket that leaks evenly and holds the amount of one second, or one unit: a bucket of a whole minute
+    would let twice the limit through in the first one. What is larger than the bucket waits until it has leaked.
     """
 
-    def __init__(self, per_minute: int) -> None:
-
-        size = max(1.0, per_minute / _MINUTE_S)
-        self._limiter: aiolimiter.AsyncLimiter = aiolimiter.AsyncLimiter(size, _MINUTE_S * size / per_minute)
-        self.seconds_each = _MINUTE_S / per_minute
-        self._line = asyncio.Lock()
-
-    def has(self, amount: int) -> bool:
-        """Say whether ``amount`` can be taken without waiting."""
-        return self._limiter.has_capacity(amount)
-
-    async def take(self, amount: int) -> None:
-        """Wait until ``amount`` was taken."""
-        rest = float(amount)
-        async with self._line:
-            while rest > 0:
-                portion = min(rest, self._limiter.max_rate)
-                await self._limiter.acquire(portion)
-                rest -= portion
-
-
-class Rates:
-    """The limits of one provider's model, in one event loop; None means no limit."""
-
     def __init__(self, *, requests_per_minute: int | None, tokens_per_minute: int | None) -> None:
-        self._requests = _Bucket(requests_per_minute) if requests_per_minute else None
-        self._tokens = _Bucket(tokens_per_minute) if tokens_per_minute else None
-        self.limited = bool(self._requests or self._tokens)
-        self._waiting = 0
+        self._limits = (requests_per_minute, tokens_per_minute)
+        self._empty_at = [0.0, 0.0]  # the moments at which the buckets have leaked
+        self._turns, self._waiting = asyncio.Lock(), 0
+        self.limited = any(self._limits)
 
     @contextmanager
     def line(self) -> Iterator[None]:
@@ -215,94 +304,35 @@ class Rates:
             self._waiting -= 1
 
     def seconds(self, tokens: int) -> float:
-        """Return about how long a request with so many tokens waits, were it the next one."""
-        return max((amount * bucket.seconds_each for bucket, amount in self._asked(tokens)), default=0.0)
+        """Return how long a request with so many tokens waits, were it the next one."""
+        now = asyncio.get_running_loop().time()
+        loads = zip(self._empty_at, self._loads(tokens), strict=True)
+        return max(0.0, *(max(empty_at - now, 0.0) + load_s - size_s for empty_at, (load_s, size_s) in loads))
 
     def have(self, tokens: int) -> bool:
-        return not self._waiting and all(bucket.has(amount) for bucket, amount in self._asked(tokens))
+        """Say whether a request with so many tokens may be sent at once."""
+        return not self._waiting and self.seconds(tokens) <= 0
 
     async def take(self, tokens: int) -> None:
         """Wait until a request with so many tokens may be sent."""
-        for bucket, amount in self._asked(tokens):
-            await bucket.take(amount)
+        async with self._turns:
+            loads, seconds, time = self._loads(tokens), self.seconds(tokens), asyncio.get_running_loop().time
+            fulls = [
+                max(empty_at, time()) + load_s for empty_at, (load_s, _) in zip(self._empty_at, loads, strict=True)
+            ]
+            if seconds:
+                await asyncio.sleep(seconds)
+            # What waited for the other bucket is poured in now, and not when the wait began.
+            poured = [time() + min(load) for load in loads]
+            self._empty_at = list(map(max, fulls, poured))
 
-    def _asked(self, tokens: int) -> list[tuple[_Bucket, int]]:
-        amounts = ((self._requests, 1), (self._tokens, tokens))
-        return [(bucket, amount) for bucket, amount in amounts if bucket is not None]
-
-
-_SHORTEST_S = 0.05
-_LONGEST_S = 1.0
-
-
-class Lane:
-    """What all calls of one backend and model share, whichever role makes them."""
-
-    def __init__(self, *, name: str, width: int, policy: CallPolicy, stop: Stop, random: Random) -> None:
-        self.breaker = Breaker(name=name, limit=policy.breaker_limit)
-        self.window = Window(width)
-        self.latency = Latency()
-        self._policy = policy
-        self._stop = stop
-        self._random = random
-        self._here: tuple[asyncio.AbstractEventLoop, CallQueue, Rates] | None = None
-
-    @property
-    def line(self) -> CallQueue:
-        return self._in_loop()[1]
-
-    @property
-    def rates(self) -> Rates:
-        return self._in_loop()[2]
-
-    def first_ceiling(self) -> float:
-        """Return the seconds that the pause before a second attempt may last: about as long as a call takes."""
-        usual = self.latency.median()
-        return _LONGEST_S if usual is None else min(_LONGEST_S, max(_SHORTEST_S, usual))
-
-    def answered(self, ticket: int, role: str, seconds: float) -> None:
-        """Note an attempt that was answered; ``ticket`` is what the window said when it was sent."""
-        self.window.ended(ticket, was_refused=False)
-        self.latency.add(role, seconds)
-
-    def failed(self, ticket: int, error: BackendError) -> None:
-        """Note an attempt that failed; if the provider says when to come back, no attempt is made before."""
-        was_refused = is_refusal(error)
-        self.window.ended(ticket, was_refused=was_refused)
-        after = error.retry_after if isinstance(error, RetryableBackendError) else None
-        if was_refused and after is not None and 0.0 < after <= self._policy.patience_s:
-            self.line.pause(after)
-
-    def _in_loop(self) -> tuple[asyncio.AbstractEventLoop, CallQueue, Rates]:
-        # Who waits, and at which pace, belongs to an event loop; a front end may start several, one by one.
-        loop = asyncio.get_running_loop()
-        if self._here is None or self._here[0] is not loop:
-            policy = self._policy
-            line = CallQueue(window=self.window, stop=self._stop, random=self._random, spread=self.first_ceiling)
-            rates = Rates(requests_per_minute=policy.requests_per_minute, tokens_per_minute=policy.tokens_per_minute)
-            self._here = loop, line, rates
-        return self._here
+    def _loads(self, tokens: int) -> list[tuple[float, float]]:
+        """Return the seconds that a request takes to leak from each bucket, and those that the bucket holds."""
+        amounts = zip((1, tokens), self._limits, strict=True)
+        return [(each * _MINUTE_S / most, max(1.0, _MINUTE_S / most)) if most else (0.0, 0.0) for each, most in amounts]
 
 
-def lane_of(route: Route) -> str:
-    """Return the name of the lane that a route's calls go on."""
-    return route.lane or route.name
-
-
-def lanes(routes: Iterable[Route], *, policy: CallPolicy, stop: Stop, random: Random) -> dict[str, Lane]:
-    """Return the lanes of ``routes`` by name; the smallest of the limits of a lane's routes counts."""
-    by_lane: dict[str, list[Route]] = {}
-    for route in routes:
-        by_lane.setdefault(lane_of(route), []).append(route)
-    return {
-        name: Lane(
-            name=group[0].name, width=min(route.concurrency for route in group), policy=policy, stop=stop, random=random
-        )
-        for name, group in by_lane.items()
-    }
-
-
-class CallQueue:
+class Queue:
     """First come, first served, retries first; ``spread`` returns seconds over which calls after a pause spread."""
 
     def __init__(self, *, window: Window, stop: Stop, random: Random, spread: Callable[[], float]) -> None:
@@ -383,14 +413,67 @@ class CallQueue:
         return None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallPolicy:
-    """How calls are made; None means no limit."""
+_SHORTEST_S = 0.05
+_LONGEST_S = 1.0
 
-    attempts: int = 5  # of a call in all; refusals do not count
-    patience_s: float = 600.0  # that a call spends in pauses before a further refusal is its end
-    breaker_limit: int = 5  # calls of one provider's model that fail in a row before it counts as down
-    requests_per_minute: int | None = None
-    tokens_per_minute: int | None = None
-    item_timeout_s: float | None = None  # waiting for a turn does not count
-    hedge: bool = False  # whether a call that takes unusually long is sent a second time
+
+class ModelLimits:
+    """What all calls of one backend and model share, whichever role makes them."""
+
+    def __init__(self, *, name: str, width: int, policy: CallPolicy, stop: Stop, random: Random) -> None:
+        self.breaker = Breaker(name=name, limit=policy.breaker_limit)
+        self.window = Window(width)
+        self.latency = Latency()
+        self._policy = policy
+        self._stop = stop
+        self._random = random
+        self._here: tuple[asyncio.AbstractEventLoop, Queue, Rates] | None = None
+
+    @property
+    def queue(self) -> Queue:
+        return self._in_loop()[1]
+
+    @property
+    def rates(self) -> Rates:
+        return self._in_loop()[2]
+
+    def first_ceiling(self) -> float:
+        """Return the seconds that the pause before a second attempt may last: about as long as a call takes."""
+        usual = self.latency.median()
+        return _LONGEST_S if usual is None else min(_LONGEST_S, max(_SHORTEST_S, usual))
+
+    def answered(self, ticket: int, role: str, seconds: float) -> None:
+        """Note an attempt that was answered; ``ticket`` is what the window said when it was sent."""
+        self.window.ended(ticket, was_refused=False)
+        self.latency.add(role, seconds)
+
+    def failed(self, ticket: int, error: BackendError) -> None:
+        """Note an attempt that failed; if the provider says when to come back, no attempt is made before."""
+        was_refused = is_refusal(error)
+        self.window.ended(ticket, was_refused=was_refused)
+        after = error.retry_after if isinstance(error, RetryableBackendError) else None
+        if was_refused and after is not None and 0.0 < after <= self._policy.patience_s:
+            self.queue.pause(after)
+
+    def _in_loop(self) -> tuple[asyncio.AbstractEventLoop, Queue, Rates]:
+        # Who waits, and at which pace, belongs to an event loop; a front end may start several, one by one.
+        loop = asyncio.get_running_loop()
+        if self._here is None or self._here[0] is not loop:
+            policy = self._policy
+            queue = Queue(window=self.window, stop=self._stop, random=self._random, spread=self.first_ceiling)
+            rates = Rates(requests_per_minute=policy.requests_per_minute, tokens_per_minute=policy.tokens_per_minute)
+            self._here = loop, queue, rates
+        return self._here
+
+
+def model_limits(routes: Iterable[Route], *, policy: CallPolicy, stop: Stop, random: Random) -> dict[str, ModelLimits]:
+    """Return the limits of ``routes`` by name; the smallest concurrency of the routes that share one counts."""
+    groups: dict[str, list[Route]] = {}
+    for route in routes:
+        groups.setdefault(route.limits_name, []).append(route)
+    return {
+        name: ModelLimits(
+            name=group[0].name, width=min(route.concurrency for route in group), policy=policy, stop=stop, random=random
+        )
+        for name, group in groups.items()
+    }

@@ -9,17 +9,16 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import fsum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from skillgit.calls.ledger import Charge, PaidReply, run_of
 from skillgit.calls.pricing import dollars
+from skillgit.calls.route import Route
 from skillgit.domain.cost import Caps, Cost, CostPart, CostSum
 from skillgit.errors import BudgetError, ItemTimeoutError, StoppedError
 from skillgit.plugin.backend import Request, Usage, estimated_tokens, flatten
-
-if TYPE_CHECKING:
-    from skillgit.calls.pipeline import Route
 
 
 class _Deadline:
@@ -109,7 +108,7 @@ class Stop:
         self._watchers: set[asyncio.Future[bool]] = set()
 
     def ask(self) -> None:
-        """Utter it; a handler of a signal may do so too."""
+        """Request a stop; safe to call from a signal handler."""
         self.asked = True
         for future in tuple(self._watchers):
             loop = future.get_loop()
@@ -226,30 +225,6 @@ def estimate(route: Route, request: Request, so_far: Cost) -> Cost:
     return Cost(calls=1, tokens_in=usage.tokens_in, tokens_out=usage.tokens_out, usd=dollars(usage, route.price) or 0.0)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Charge:
-    """What one call cost and on whose account."""
-
-    key: str  # the call, which is never charged twice to the same event
-    role: str
-    stage: str
-    cost: Cost
-
-
-WITHIN = ">"
-"""What parts the key of an agent's call and that of a question of the agent."""
-
-
-def question_key(call: str, question: str) -> str:
-    """Return the key of a question that an agent asks in the course of the call with the key ``call``."""
-    return f"{call}{WITHIN}{question}"
-
-
-def question_keys(call: str) -> tuple[str, str]:
-    """Return the texts between which the keys of all questions within ``call`` are."""
-    return question_key(call, ""), f"{call}{chr(ord(WITHIN) + 1)}"
-
-
 class Meter:
     """The cost of an event in progress, in exact sums, so that the order of a resumed run's calls does not matter."""
 
@@ -292,15 +267,71 @@ class Meter:
         return CostPart(role=role, stage=stage, cost=replace(total, seconds=round(total.seconds, 1)))
 
 
-class Tab:
-    """The charges of the calls that were made while one item outcome was produced, on the account of one event."""
+@dataclass(slots=True)
+class Receipt:
+    """The charges of the calls that one item outcome was made of, on the account of one event."""
 
-    def __init__(self, scope: str) -> None:
-        self.scope = scope
-        self._charges: dict[str, Charge] = {}
+    scope: str
+    questions: int = 0  # that were asked, and not taken from answers that others had paid for
+    repetitions: list[PaidReply] = field(default_factory=list)  # these answers
+    _charges: dict[str, Charge] = field(default_factory=dict)
 
     def add(self, charges: Iterable[Charge]) -> None:
         self._charges.update((charge.key, charge) for charge in charges)
 
     def charges(self) -> tuple[Charge, ...]:
         return tuple(self._charges[key] for key in sorted(self._charges))
+
+
+RECEIPT: ContextVar[Receipt | None] = ContextVar("skillgit_receipt", default=None)
+_SCOPE: ContextVar[str | None] = ContextVar("skillgit_scope", default=None)
+
+
+class Accounts:
+    """The costs of the events in progress: of the one that was entered, and of those that are worked on ahead of it."""
+
+    def __init__(self) -> None:
+        self.entered, self.meter = "", Meter()
+        self._before, self._ahead = Cost(), dict[str, Meter]()
+
+    @property
+    def scope(self) -> str:
+        """The event that is worked on."""
+        return _SCOPE.get() or self.entered
+
+    @property
+    def run(self) -> str:
+        return run_of(self.scope)
+
+    def enter(self, scope: str, spending: Cost) -> None:
+        """Begin the event ``scope`` after ``spending``, at what was charged to it ahead."""
+        self.entered, self._before, self.meter = scope, spending, self._ahead.pop(scope, Meter())
+
+    @contextmanager
+    def charged_to(self, scope: str) -> Iterator[None]:
+        """Charge what is called in this block, and in tasks that it starts, to an event that has yet to be entered."""
+        token = _SCOPE.set(scope)
+        try:
+            yield
+        finally:
+            _SCOPE.reset(token)
+
+    def spent(self) -> Cost:
+        """Return what the run has cost so far, the event in progress included."""
+        return sum((meter.total() for meter in self._ahead.values()), self._before + self.meter.total())
+
+    def charge(self, scope: str, charges: Sequence[Charge]) -> None:
+        """Note ``charges`` on the receipt of the outcome that is being made, and count them."""
+        receipt = RECEIPT.get()
+        if receipt is not None and receipt.scope == scope:
+            receipt.add(charges)
+        self.count(scope, charges)
+
+    def count(self, scope: str, charges: Sequence[Charge]) -> None:
+        """Count ``charges`` for the event in progress, or for one ahead of it if that is what is worked on."""
+        if scope in (self.entered, _SCOPE.get()):
+            for charge in charges:
+                self.meter_of(scope).add(charge)
+
+    def meter_of(self, scope: str) -> Meter:
+        return self.meter if scope == self.entered else self._ahead.setdefault(scope, Meter())

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, cast
@@ -55,12 +55,14 @@ class RoleConversation(RestartableModel):
     async def ask(self, messages: Sequence[Message], tools: Sequence[Tool], form: ReplyForm | None) -> Reply:
         self.turn += 1
         draw: tuple[str | int, ...] = (self.purpose, self.seed, self.item, self.turn, *_resampled(self.sample))
-        return await self._or_end(self.calls.call(self.role, self.stage, messages, draw=draw, tools=tools, form=form))
+        with self._ending():
+            return await self.calls.call(self.role, self.stage, messages, draw=draw, tools=tools, form=form)
 
     async def ask_for_program(self, question: AgentQuestion, provider: str, number: int) -> Reply:
         before: tuple[str | int, ...] = (self.purpose, self.seed, self.item, *_resampled(self.sample))
         draw = (*before, question.identity, number)
-        return await self._or_end(self.calls.answer(self.role, self.stage, question, provider, draw=draw))
+        with self._ending():
+            return await self.calls.answer(self.role, self.stage, question, provider, draw=draw)
 
     def lease(self, ask: Ask) -> AbstractAsyncContextManager[Lease]:
         return self.calls.lease(ask)
@@ -70,9 +72,11 @@ class RoleConversation(RestartableModel):
         self.work.clear()
         self.replies.clear()
 
-    async def _or_end(self, asking: Awaitable[Reply]) -> Reply:
+    @contextmanager
+    def _ending(self) -> Iterator[None]:
+        """Keep an error that no item survives."""
         try:
-            return await asking
+            yield
         except (BackendError, asyncio.CancelledError):
             raise
         except BaseException as error:

@@ -71,7 +71,7 @@ class CodingAgent(Strategy):
                 f"the strategy agent needs a coding agent as optimizer, and {name} is none",
                 hint="set model.optimizer_backend to claude_code_exec, codex_exec or another agent: docs/agents.md",
             )
-        if isinstance(backend, AsksModels) and optimizer.behind is None:
+        if isinstance(backend, AsksModels) and optimizer.inner is None:
             raise StrategyError(
                 f"the strategy agent needs an agent whose questions are metered, and {name} would ask by itself",
                 hint=f"name who answers it: model.{name}_model_backend, and set that backend's key",

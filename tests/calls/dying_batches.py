@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from sdk_calls import ask, opened
 
-from skillgit.calls import batch
+from skillgit.calls import batch, ledger
 from skillgit.calls.ledger import Ledger
 from skillgit.domain.cost import Caps
 from skillgit.plugin.backend import Price
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 
 CALLS = 6
 STATES = {
-    "before the intent": (batch.BatchTable, "intend", "before", 1),
-    "after the intent": (batch.BatchTable, "intend", "after", 1),
-    "before the ticket": (batch.BatchTable, "sent", "before", 1),
-    "after the ticket": (batch.BatchTable, "sent", "after", 1),
+    "before the intent": (Ledger, "intend_batch", "before", 1),
+    "after the intent": (Ledger, "intend_batch", "after", 1),
+    "before the ticket": (Ledger, "batch_sent", "before", 1),
+    "after the ticket": (Ledger, "batch_sent", "after", 1),
     "half of the replies": (Ledger, "record_reply", "after", CALLS // 2),
-    "before the end": (batch.BatchTable, "settled", "before", 1),
-    "after the end": (batch.BatchTable, "settled", "after", 1),
+    "before the end": (Ledger, "forget_batched", "before", 1),
+    "after the end": (Ledger, "forget_batched", "after", 1),
 }
 
 
@@ -87,7 +87,7 @@ def die_at(line: int) -> list[int]:
     count = [0]
 
     def trace(frame: FrameType, event: str, _: object) -> object:
-        if frame.f_code.co_filename != batch.__file__:
+        if frame.f_code.co_filename not in {batch.__file__, ledger.__file__}:
             return None
         count[0] += event == "line"
         if event == "line" and count[0] == line:

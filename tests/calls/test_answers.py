@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scripted import USAGE, Naps, ScriptedBackend, door
 
-from skillgit.calls.pipeline import MOST_TOOL_CALLS, asked_pause
 from skillgit.calls.pricing import dollars
+from skillgit.calls.route import MOST_TOOL_CALLS, retry_after
 from skillgit.domain.untrusted.json_limits import MOST_BYTES
 from skillgit.errors import BackendError, FatalBackendError, RetryableBackendError, UnusableAnswerError
 from skillgit.plugin.backend import Price, Reply, ToolCall, user
@@ -90,7 +90,7 @@ def test_lone_surrogates_are_replaced_everywhere():
 
 @given(st.one_of(st.floats(), st.integers(), st.sampled_from([None, "5", [], 10**400, -(10**400)])))
 def test_a_pause_is_a_finite_number_of_seconds_or_none(asked):
-    pause = asked_pause(asked)
+    pause = retry_after(asked)
     assert pause is None or (isinstance(pause, float) and 0 <= pause < math.inf)
     if isinstance(asked, int | float) and 0 <= asked <= 1e9:
         assert pause == asked

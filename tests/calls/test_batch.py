@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 
 import pytest
 import sdk_calls
@@ -13,8 +12,8 @@ from wire import BatchSettings, Faults, wire_server
 from skillgit.calls import batch as batch_module
 from skillgit.calls.client import CallPolicy
 from skillgit.calls.ledger import Ledger
-from skillgit.calls.pipeline import QUESTION
 from skillgit.calls.pricing import half
+from skillgit.calls.route import QUESTION
 from skillgit.domain.cost import Caps
 from skillgit.errors import BudgetError, ProviderFailureError, RefusalError, StoppedError
 from skillgit.plugin.backend import Batches, Price
@@ -129,7 +128,7 @@ def test_a_server_without_batches_is_told_of(tmp_path):
         with pytest.raises(ProviderFailureError, match="cannot be asked in batches"):
             run(wire, tmp_path, "openai_chat", base_url=f"{wire.url}/nowhere/v1")
         with Ledger.open(tmp_path / "ledger.db") as ledger:
-            assert ledger.batches.of_run("run") == []
+            assert ledger.batches_of("run") == []
 
 
 @both_providers
@@ -167,7 +166,7 @@ def test_a_stop_leaves_the_batch_with_its_provider_and_the_next_process_gets_it(
             if calls.traffic.batches:
                 calls.stop()
 
-        calls._asking = calls._batches._asking = replace(calls._asking, sleep=stop)
+        calls._live._sleep = stop
         return await asyncio.gather(*(ask(calls, text) for text in TEXTS), return_exceptions=True)
 
     with wire_server(batches=BatchSettings(looks=10**6)) as wire:
@@ -175,7 +174,7 @@ def test_a_stop_leaves_the_batch_with_its_provider_and_the_next_process_gets_it(
         assert all(isinstance(error, StoppedError) for error in errors)
         assert cost.calls == 0
         with Ledger.open(tmp_path / "ledger.db") as ledger:
-            [batch] = ledger.batches.of_run("run")
+            [batch] = ledger.batches_of("run")
             assert (batch.size, bool(batch.ticket)) == (6, True)
         wire.change(batches=BatchSettings())
         replies, cost = run(wire, tmp_path, backend, caps=Caps(max_calls=3))
@@ -183,7 +182,7 @@ def test_a_stop_leaves_the_batch_with_its_provider_and_the_next_process_gets_it(
         assert cost.calls == 6
         assert sum(entry.batched for entry in wire.log()) == 6
         with Ledger.open(tmp_path / "ledger.db") as ledger:
-            assert ledger.batches.of_run("run") == []
+            assert ledger.batches_of("run") == []
 
 
 def test_the_time_of_an_item_stands_still_while_it_waits_for_a_batch(tmp_path):

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from skillgit.calls.retry_policy import Breaker
+from skillgit.calls.limiter import Breaker
 from skillgit.errors import FatalBackendError, ProviderFailureError, RetryableBackendError
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scripted import PRICE, ScriptedBackend
 
-from skillgit.calls.pipeline import Route
+from skillgit.calls.route import Route
 from skillgit.calls.spending_caps import Budget, Stop, estimate
 from skillgit.domain.cost import Caps, Cost
 from skillgit.errors import BudgetError

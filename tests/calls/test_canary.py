@@ -8,7 +8,7 @@ from contextlib import suppress
 import pytest
 from scripted import ScriptedBackend, ask, door
 
-from skillgit.calls.pipeline import QUESTION, STAGE
+from skillgit.calls.route import QUESTION, STAGE
 from skillgit.errors import BackendError, ProviderFailureError, RefusalError, RetryableBackendError
 
 

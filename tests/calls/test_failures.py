@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from scripted import PRICE, USAGE, ScriptedBackend, ask, door
 
 from skillgit.calls.ledger import Ledger
-from skillgit.calls.pipeline import QUESTION
-from skillgit.calls.retry_policy import Breaker, is_refusal
+from skillgit.calls.limiter import Breaker, is_refusal
+from skillgit.calls.route import QUESTION
 from skillgit.domain.cost import Cost
 from skillgit.domain.evaluation import UNANSWERABLE, FailureKind
 from skillgit.errors import (

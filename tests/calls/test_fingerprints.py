@@ -5,14 +5,14 @@ from types import MappingProxyType
 
 import pytest
 
-from skillgit.calls import pipeline
-from skillgit.calls.pipeline import answerer_fingerprint
+from skillgit.calls import route
+from skillgit.calls.route import answerer_fingerprint
 from skillgit.plugin.backend import Image, Message, Request, Text, Tool, ToolCall, assistant, system, user
 from skillgit.plugin.call_records import request_digest
 
 
 def reply_key(backend: str, request: Request, draw: tuple[str | int, ...]) -> str:
-    return pipeline.reply_key(backend, request_digest(request), draw)
+    return route.reply_key(backend, request_digest(request), draw)
 
 
 BASE = Request(model="small", messages=(system("s"), user("u")))

@@ -4,8 +4,8 @@ import asyncio
 
 from scripted import ScriptedBackend, chance
 
-from skillgit.calls.limiter import CallPolicy, lane_of, lanes
-from skillgit.calls.pipeline import Route
+from skillgit.calls.limiter import CallPolicy, model_limits
+from skillgit.calls.route import Route
 from skillgit.calls.spending_caps import Stop
 
 
@@ -14,7 +14,7 @@ def route(name, model, concurrency, lane=""):
 
 
 def made(*routes):
-    return lanes(routes, policy=CallPolicy(), stop=Stop(), random=chance(1))
+    return model_limits(routes, policy=CallPolicy(), stop=Stop(), random=chance(1))
 
 
 def test_one_lane_for_each_backend_and_model_as_wide_as_its_narrowest_route():
@@ -24,16 +24,16 @@ def test_one_lane_for_each_backend_and_model_as_wide_as_its_narrowest_route():
 
 def test_a_route_may_say_whose_limits_it_shares():
     here, there = route("a", "x", 4, "a/x at here"), route("a", "x", 2, "a/x at there")
-    assert set(made(here, there)) == {lane_of(here), lane_of(there)} == {"a/x at here", "a/x at there"}
+    assert set(made(here, there)) == {here.limits_name, there.limits_name} == {"a/x at here", "a/x at there"}
 
 
 def test_a_lane_has_one_line_in_an_event_loop_and_a_new_one_in_the_next():
     lane = made(route("a", "x", 1))["a/x"]
 
     async def here():
-        assert lane.line is lane.line
-        assert await lane.line.enter(again=False)
-        return lane.line
+        assert lane.queue is lane.queue
+        assert await lane.queue.enter(again=False)
+        return lane.queue
 
     assert asyncio.run(here()) is not asyncio.run(here())
 

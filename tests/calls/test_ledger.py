@@ -12,9 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillgit.calls.ledger import KnownRollout, Ledger, PaidReply
-from skillgit.calls.retry_policy import FailedAttempt
-from skillgit.calls.spending_caps import Charge
+from skillgit.calls.ledger import Charge, FailedAttempt, KnownRollout, Ledger, PaidReply
 from skillgit.domain.cost import Cost, CostSum
 from skillgit.domain.evaluation import FailureKind
 from skillgit.errors import FormatVersionError, HistoryError

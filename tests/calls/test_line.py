@@ -7,12 +7,12 @@ import virtual_time
 from scripted import chance
 from virtual_time import now
 
-from skillgit.calls.limiter import CallQueue, Window
+from skillgit.calls.limiter import Queue, Window
 from skillgit.calls.spending_caps import Stop
 
 
 def line(width=1, *, stop=None, spread=0.0):
-    return CallQueue(window=Window(width), stop=stop or Stop(), random=chance(1), spread=lambda: spread)
+    return Queue(window=Window(width), stop=stop or Stop(), random=chance(1), spread=lambda: spread)
 
 
 async def settled():
@@ -97,7 +97,7 @@ def test_during_a_pause_nobody_is_served_and_afterwards_they_go_one_by_one():
 def test_a_smaller_window_lets_nobody_in_until_enough_have_left():
     async def scenario():
         window = Window(4)
-        made, served = CallQueue(window=window, stop=Stop(), random=chance(1), spread=float), []
+        made, served = Queue(window=window, stop=Stop(), random=chance(1), spread=float), []
         for _ in range(4):
             assert await made.enter(again=False)
         tasks = standing(made, "a", served)

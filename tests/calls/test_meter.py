@@ -5,7 +5,8 @@ from math import fsum, isclose
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillgit.calls.spending_caps import Charge, Meter, Tab
+from skillgit.calls.ledger import Charge
+from skillgit.calls.spending_caps import Meter, Receipt
 from skillgit.domain.cost import Cost
 
 amount = st.floats(0, 1e3, allow_nan=False)
@@ -58,7 +59,7 @@ def test_a_call_counts_once(paid):
 
 @given(charges)
 def test_a_tab_notes_each_call_once_in_a_fixed_order(paid):
-    tab = Tab("run/1")
+    tab = Receipt("run/1")
     tab.add(paid)
     tab.add(reversed(paid))
     assert list(tab.charges()) == sorted(paid, key=lambda charge: charge.key)

@@ -34,7 +34,7 @@ def test_sixty_four_against_a_server_that_takes_sixteen(tmp_path):
     async def scenario(wire):
         async with opened(wire, tmp_path, concurrency=64) as calls:
             await ask_all(calls, 480)
-            assert 12 <= calls._asking.lanes["openai_chat/echo"].window.limit <= 18
+            assert 12 <= calls._live.limits["openai_chat/echo"].window.limit <= 18
 
     with wire_server(latency=0.1, cap=16, process=True) as wire:
         asyncio.run(scenario(wire))
@@ -138,7 +138,7 @@ def test_what_no_repetition_mends_is_not_repeated(tmp_path, backend, fault):
 def test_refusals_are_told_from_failures_by_what_the_server_says(tmp_path, backend, fault, refused):
     async def scenario(wire):
         async with opened(wire, tmp_path, backend=backend, concurrency=4, attempts=1) as calls:
-            lane = calls._asking.lanes[f"{backend}/echo"]
+            lane = calls._live.limits[f"{backend}/echo"]
             try:
                 await ask(calls, "a")
             except RetryableBackendError:

@@ -3,6 +3,8 @@ from __future__ import annotations
 import asyncio
 
 import virtual_time
+from hypothesis import given
+from hypothesis import strategies as st
 from scripted import ScriptedBackend, ask, door
 from virtual_time import now
 
@@ -62,6 +64,40 @@ def test_tokens_are_taken_as_estimated_and_large_calls_do_not_starve():
     virtual_time.run(scenario())
 
 
+rates = st.sampled_from([None, 6, 60, 130, 6000])
+arrivals = st.lists(
+    st.tuples(st.sampled_from([0.0, 0.1, 3.0]), st.sampled_from([1, 40, 500]), st.booleans()), min_size=1, max_size=9
+)
+
+
+@given(rates, rates, arrivals)
+def test_in_no_stretch_of_time_more_is_sent_than_leaks_meanwhile_and_one_bucket(requests, tokens, calls):
+    sent = []
+
+    async def one(rates, start, size, gives_up):
+        await asyncio.sleep(start)
+        try:
+            async with asyncio.timeout(3.0 if gives_up else None):
+                with rates.line():
+                    await rates.take(size)
+        except TimeoutError:
+            return
+        sent.append((now(), size))
+
+    async def scenario():
+        rates = Rates(requests_per_minute=requests, tokens_per_minute=tokens)
+        await asyncio.gather(*(one(rates, *call) for call in calls))
+
+    virtual_time.run(scenario())
+    for limit, amounts in ((requests, [1] * len(sent)), (tokens, [size for _, size in sent])):
+        for first in range(len(sent)) if limit else ():
+            for last in range(first, len(sent)):
+                seconds, bucket = sent[last][0] - sent[first][0], max(limit / 60, 1)
+                # of the first one, a part that is larger than the bucket was paid for by the wait before it
+                total = min(amounts[first], bucket) + sum(amounts[first + 1 : last + 1])
+                assert total <= limit / 60 * (seconds + 0.001) + bucket + 1e-6
+
+
 def test_without_limits_nothing_is_waited_for():
     async def scenario():
         rates = Rates(requests_per_minute=None, tokens_per_minute=None)
@@ -78,9 +114,9 @@ def test_a_call_waits_for_its_rate_without_a_slot():
         calls = door(backend, requests_per_minute=6, concurrency=1)
         tasks = [asyncio.create_task(ask(calls, str(n))) for n in range(3)]
         await asyncio.sleep(1)
-        lane = calls._asking.lanes["scripted/small"]
+        lane = calls._live.limits["scripted/small"]
         assert len(backend.asked) == 1
-        assert lane.line.free()
+        assert lane.queue.free()
         await asyncio.gather(*tasks)
 
     virtual_time.run(scenario())

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from skillgit.calls.retry_policy import is_refusal
+from skillgit.calls.limiter import is_refusal
 from skillgit.errors import FatalBackendError, RetryableBackendError
 
 

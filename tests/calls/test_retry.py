@@ -1,14 +1,12 @@
 from __future__ import annotations
 
-import asyncio
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scripted import Naps, chance
+from scripted import chance
 
-from skillgit.calls.retry_policy import LAST_CEILING_S, RetryPolicy, pause
-from skillgit.errors import FatalBackendError, RetryableBackendError
+from skillgit.calls.limiter import LAST_CEILING_S, CallPolicy, Retries, pause
+from skillgit.errors import FatalBackendError, RefusalError, RetryableBackendError
 
 PATIENCE_S = 600.0
 
@@ -18,25 +16,15 @@ def refusal(retry_after=0.0):
 
 
 def run(errors, attempts=5, first_ceiling=1.0):
-    naps, left = Naps(), list(errors)
-    made = 0
-
-    async def attempt():
-        nonlocal made
-        made += 1
-        if left:
-            raise left.pop(0)
-        return "done"
-
-    async def scenario():
-        policy = RetryPolicy(attempts=attempts, patience_s=PATIENCE_S, sleep=naps, random=chance(1))
-        return await policy.run(attempt, lambda: first_ceiling)
-
-    try:
-        result = asyncio.run(scenario())
-    except Exception as error:  # noqa: BLE001 - whatever comes out is what is looked at
-        result = error
-    return result, made, naps
+    """Fail with ``errors``; return the answer or the last error, how many attempts there were, and the pauses."""
+    retries = Retries(CallPolicy(attempts=attempts, patience_s=PATIENCE_S), chance(1))
+    pauses = []
+    for number, error in enumerate(errors, 1):
+        seconds = retries.pause(error, first_ceiling)
+        if seconds is None:
+            return error, number, pauses
+        pauses.append(seconds)
+    return "done", len(errors) + 1, pauses
 
 
 def test_a_retryable_failure_is_met_with_another_attempt():
@@ -50,7 +38,7 @@ def test_after_the_last_attempt_its_own_error_is_raised():
     assert (made, len(naps)) == (3, 2)
 
 
-@pytest.mark.parametrize("error", [FatalBackendError("400"), ValueError("a bug")])
+@pytest.mark.parametrize("error", [FatalBackendError("400"), RefusalError("no")])
 def test_other_failures_are_raised_at_once(error):
     assert run([error]) == (error, 1, [])
 

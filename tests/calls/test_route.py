@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from scripted import ScriptedBackend
 
-from skillgit.calls.pipeline import Route
+from skillgit.calls.route import Route
 from skillgit.errors import ConfigError, FatalBackendError, RetryableBackendError
 from skillgit.plugin.backend import user
 

@@ -10,7 +10,7 @@ import pytest
 from scripted import ScriptedBackend, ask, chance
 
 from skillgit.calls.client import Calls, Route
-from skillgit.calls.ledger import Ledger
+from skillgit.calls.ledger import Ledger, run_of
 from skillgit.domain.cost import Caps, Cost
 from skillgit.domain.served_model import ServedModel
 
@@ -100,7 +100,7 @@ def test_a_fresh_run_asks_again_and_leaves_others_what_they_had(is_resumed):
         assert questions_asked(FIRST, ledger, run="two", fresh=True) == ["a", "b"]
         if is_resumed:
             assert questions_asked(FIRST, ledger, run="two", fresh=True) == []
-        kept = {paid.run for paid in ledger._replies("1 = 1")}
+        kept = {run_of(scope) for (scope,) in ledger._connection.execute("SELECT scope FROM reply")}
         assert kept == {"one", "two"}
         assert questions_asked(FIRST, ledger, run="one") == []
         assert questions_asked.reuse.sentence(NOW) == ""

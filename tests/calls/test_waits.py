@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scripted import ScriptedBackend, ask, door
 
-from skillgit.calls.waits import SILENT_S, Waits
+from skillgit.calls.traffic import SILENT_S, Waits
 from skillgit.errors import BackendError, RetryableBackendError
 
 

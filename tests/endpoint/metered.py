@@ -95,7 +95,7 @@ def metered(
     max_output_tokens: int = 16384,
 ) -> Calls:
     behind = Route(backend=model, backend_name="model", model="m", price=PRICE, max_output_tokens=max_output_tokens)
-    route = Route(backend=Agent(work), backend_name="agent", model="m", behind=behind)
+    route = Route(backend=Agent(work), backend_name="agent", model="m", inner=behind)
     calls = Calls(
         routes={"target": route},
         ledger=ledger or Ledger.in_memory(),

@@ -51,7 +51,7 @@ def _a_key(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def played(agent: Backend, model: Backend, caps: Caps | None = None) -> tuple[Calls, Reply | Exception]:
     behind = Route(backend=model, backend_name="model", model="m", price=PRICE)
-    route = Route(backend=agent, backend_name="agent", model="m", behind=behind)
+    route = Route(backend=agent, backend_name="agent", model="m", inner=behind)
     calls = Calls(
         routes={"target": route},
         ledger=Ledger.in_memory(),

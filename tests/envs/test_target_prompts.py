@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scripted import ScriptedBackend
 
-from skillgit.calls.pipeline import Route
+from skillgit.calls.route import Route
 from skillgit.domain.asked_question import question_of
 from skillgit.domain.evaluation import Split
 from skillgit.domain.skill import Skill

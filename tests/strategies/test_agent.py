@@ -49,7 +49,7 @@ def route(path: Path, model: Model) -> Route:
     backend = ClaudeCodeExecBackend({"path": str(path), "allow_root": True})
     price = Price(usd_in=1, usd_out=1)
     behind = Route(backend=model, backend_name="toy", model="behind", price=price)  # type: ignore[arg-type]
-    return Route(backend=backend, backend_name="claude_code_exec", model="m", behind=behind)
+    return Route(backend=backend, backend_name="claude_code_exec", model="m", inner=behind)
 
 
 def trained(
@@ -126,7 +126,7 @@ LEFT = {
         "it is not a folder any more",
     ),
     "a pipe": ('os.mkfifo("skill/pipe.md")', "can be taken", "not a plain file"),
-    "a binary file": ('Path("skill/a.md").write_bytes(b"\\0\\1")', "can be taken", "it is no text"),
+    "a binary file": ('Path("skill/a.md").write_bytes(b"\\0\\1")', "can be taken", "it is not text"),
     "10 MB": ('skill.write_text("a" * 10_000_000)', "can be taken", "larger than 1 MiB"),
     "many files": (
         '[Path(f"skill/{n}.md").write_text("x") for n in range(2000)]',

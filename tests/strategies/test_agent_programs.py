@@ -91,7 +91,7 @@ async def worked(name: str) -> tuple[LoopbackModel, FolderChanges]:
         agent, behind = play(model.url)
         route = Route(backend=behind, backend_name="model", model="m", price=PRICE)
         calls = Calls(
-            routes={"optimizer": Route(backend=agent, backend_name="agent", model="m", behind=route)},
+            routes={"optimizer": Route(backend=agent, backend_name="agent", model="m", inner=route)},
             ledger=Ledger.in_memory(),
             caps=Caps(max_calls=10),
             sleep=Naps(),

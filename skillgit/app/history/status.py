@@ -189,7 +189,7 @@ def unfinished(workspace: Workspace, runs: Iterable[str]) -> tuple[Unfinished, .
 
 def in_the_making(ledger: Ledger, run: str, progress: ProgressRow) -> tuple[Unfinished, ...]:
     """Return what the ledger holds for the events of ``run`` that are not recorded."""
-    batches = ledger.batches.of_run(run)
+    batches = ledger.batches_of(run)
     entries = (
         Unfinished(
             run=run,

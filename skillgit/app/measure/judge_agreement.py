@@ -31,7 +31,7 @@ from skillgit.app.setup.plan import Plan
 from skillgit.app.setup.run_setup import Setup, differences, identified, measuring_setup
 from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.workspace import BRING, Workspace, open_workspace
-from skillgit.calls.pipeline import Route
+from skillgit.calls.route import Route
 from skillgit.domain.agreement import (
     WIDTH,
     Agreement,

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 from skillgit.app.setup.config.resolved import ResolvedConfig, is_neutral
 from skillgit.app.setup.config.schema import ModelSettings
 from skillgit.calls.client import Calls
-from skillgit.calls.pipeline import QUESTION, Route
 from skillgit.calls.pricing import find_context, find_price, price_of
+from skillgit.calls.route import QUESTION, Route
 from skillgit.domain.ids import short_digest
 from skillgit.domain.rehearsal import is_offline
 from skillgit.domain.served_model import ServedModel, normalised
@@ -75,7 +75,7 @@ def _route(config: ResolvedConfig, role: str) -> Route:
         stop=model.target_stop if role == "target" else (),
         timeout_s=timeout_s or backend.info.timeout_s or TIMEOUT_S,
         batch=has_batches,
-        behind=inner,
+        inner=inner,
         server=route.server if inner is None else None,
     )
 
@@ -238,13 +238,13 @@ class PromptRoom:
 
 def answering(route: Route) -> Route:
     """Return whose model answers in the end: that of an agent whose questions are metered is another backend's."""
-    return route.behind or route
+    return route.inner or route
 
 
 async def look(route: Route) -> Probe | None:
     """Return what a backend finds without a call; None if it cannot look. The backend behind it is looked at too."""
-    if route.behind is not None:
-        await look(route.behind)
+    if route.inner is not None:
+        await look(route.inner)
     if not isinstance(route.backend, Probes):
         return None
     probe = await route.backend.probe()

@@ -12,8 +12,8 @@ from skillgit.app.setup.basis import name_warnings
 from skillgit.app.setup.models import STAGE as PREFLIGHT
 from skillgit.app.setup.models import asked_roles
 from skillgit.app.setup.plan import Bound, Plan, PlanRow, cap_notes, total_of
-from skillgit.calls.pipeline import QUESTION, Route, reply_key
 from skillgit.calls.pricing import dollars
+from skillgit.calls.route import QUESTION, Route, reply_key
 from skillgit.domain.cost import Caps
 from skillgit.domain.skill import Skill
 from skillgit.domain.trajectory import Item
@@ -181,7 +181,7 @@ class Planner:
         total = total_of(rows)
         is_hedged = self.setup.config.values.calls.hedge and self._rows
         hedging = ("calls.hedge sends slow calls twice, which the plan does not count",) if is_hedged else ()
-        agents = {row.role: route for row in rows if (route := self.setup.routes[row.role]).behind is not None}
+        agents = {row.role: route for row in rows if (route := self.setup.routes[row.role]).inner is not None}
         asking = tuple(f"{route.backend_name} {_ASKING}" for route in agents.values())
         has_basis = not self._basis or "target" in facts or any(label.rpartition(" ")[2] == "by" for label in facts)
         return Plan(

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from skillgit.app.setup.config.typed_values import ROLES
 from skillgit.calls.ledger import Ledger
-from skillgit.calls.pipeline import Route
+from skillgit.calls.route import Route, with_inner
 from skillgit.domain.event import RunStarted
 from skillgit.domain.served_model import ServedModel, compact_facts, differing_facts, may_be_same_model
 from skillgit.engine.concurrency import ordered
@@ -87,10 +87,9 @@ def difference(then: ServedModel, now: ServedModel) -> str:
 
 def _ways(routes: Iterable[Route]) -> dict[ServedModel, tuple[Route, AsksServer]]:
     """Return the models whose servers are asked what they serve, each with a way to it."""
-    every = (each for route in routes for each in (route, route.behind) if each is not None)
     return {
         route.server: (route, route.backend)
-        for route in every
+        for route in with_inner(routes)
         if route.server is not None and not route.server.is_pinned and isinstance(route.backend, AsksServer)
     }
 
@@ -105,15 +104,16 @@ async def _facts_of(
 async def _facts(way: tuple[Route, AsksServer]) -> Mapping[str, object] | None:
     route, backend = way
     try:
-        return await route.guarded(backend.served_facts(route.model))
+        async with route.guarded():
+            return await backend.served_facts(route.model)
     except BackendError:
         return None  # a call says why, and what to do about it
 
 
 def _with_servers(route: Route, servers: Mapping[ServedModel, ServedModel]) -> Route:
-    behind = None if route.behind is None else _with_servers(route.behind, servers)
+    inner = None if route.inner is None else _with_servers(route.inner, servers)
     server = None if route.server is None else servers.get(route.server, route.server)
-    return replace(route, server=server, behind=behind)
+    return replace(route, server=server, inner=inner)
 
 
 def other_servers(start: RunStarted, routes: Mapping[str, Route]) -> tuple[ServedModel, ServedModel] | None:

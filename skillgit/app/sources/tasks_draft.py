@@ -22,7 +22,7 @@ from skillgit.app.workspace.shipped_configurations import USUAL, shipped_file
 from skillgit.app.workspace.workspace import open_workspace
 from skillgit.calls.client import Calls
 from skillgit.calls.ledger import Ledger
-from skillgit.calls.pipeline import Route
+from skillgit.calls.route import Route
 from skillgit.domain.cost import Caps, Cost
 from skillgit.domain.untrusted.model_text import removed_from
 from skillgit.engine.questions import UnusableReplyError, parse

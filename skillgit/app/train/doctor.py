@@ -26,8 +26,8 @@ from skillgit.app.workspace.workspace import open_workspace
 from skillgit.calls.client import Calls
 from skillgit.calls.ledger import Ledger
 from skillgit.calls.limiter import CallPolicy
-from skillgit.calls.pipeline import QUESTION, Route
 from skillgit.calls.pricing import context_table, find_price, price_table
+from skillgit.calls.route import QUESTION, Route
 from skillgit.domain.cost import Caps, Cost
 from skillgit.domain.skill import Skill
 from skillgit.errors import BudgetError, ConfigError, ExitCode, RepositoryNotFoundError, ServiceError
@@ -166,7 +166,7 @@ def doctor(
 def _door(context: Context, setup: Setup, ledger: Ledger, caps: Caps) -> Calls:
     """Return the door to the models of agents, whose questions are metered here as in a run."""
     return Calls(
-        routes={role: _shortened(route) for role, route in setup.routes.items() if route.behind is not None},
+        routes={role: _shortened(route) for role, route in setup.routes.items() if route.inner is not None},
         ledger=ledger,
         caps=caps,
         sleep=asyncio.sleep,
@@ -235,7 +235,7 @@ def _start(setup: Setup, role: str) -> RoleHealth:
         role=role,
         backend=agent.backend_name,
         model=route.model,
-        model_backend="" if agent.behind is None else agent.behind.backend_name,
+        model_backend="" if agent.inner is None else agent.inner.backend_name,
         parameters={
             name: value
             for name, value in parameters_json(route.request(())).items()
@@ -251,12 +251,12 @@ async def _health(health: RoleHealth, route: Route, door: Calls, *, call: bool) 
     try:
         if (probe := await look(route)) is not None:
             health = replace(health, place=probe.place, version=probe.version, credential=probe.detail)
-        if route.behind is not None and (probe := await look(route.behind)) is not None:
+        if route.inner is not None and (probe := await look(route.inner)) is not None:
             health = replace(health, model_place=probe.place, credential=probe.detail)
         if not call or health.is_local:
             return health
         began = monotonic()
-        if route.behind is not None:  # what an agent says of its model and its tokens is not looked at
+        if route.inner is not None:  # what an agent says of its model and its tokens is not looked at
             await door.call(health.role, STAGE, QUESTION, draw=())
             return replace(health, answers=True, latency_ms=round(1000 * (monotonic() - began)))
         with door.traffic.waits.call(route.served.phrase, route.timeout_s):

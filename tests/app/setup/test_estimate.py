@@ -26,8 +26,7 @@ from skillgit.app.setup.plan import Bound
 from skillgit.app.setup.planner import AGAIN, Asks, Planner
 from skillgit.app.train import train
 from skillgit.calls.client import Calls, Route
-from skillgit.calls.ledger import Ledger
-from skillgit.calls.spending_caps import Charge
+from skillgit.calls.ledger import Charge, Ledger
 from skillgit.domain.cost import Caps, Cost
 from skillgit.domain.evaluation import Scored, Split
 from skillgit.domain.ids import text_digest

@@ -5,8 +5,8 @@ import asyncio
 import pytest
 
 from skillgit.app.setup.models import PromptRoom, context_of, look, room
-from skillgit.calls.pipeline import Route
 from skillgit.calls.pricing import context_table, find_context, price_table
+from skillgit.calls.route import Route
 from skillgit.errors import FatalBackendError
 from skillgit.plugin.backend import BackendInfo, Probe
 

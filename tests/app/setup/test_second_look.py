@@ -10,7 +10,7 @@ import pytest
 
 from skillgit.app.setup.servers import check_servers, identified_routes
 from skillgit.calls.ledger import Ledger
-from skillgit.calls.pipeline import Route
+from skillgit.calls.route import Route
 from skillgit.domain.served_model import ServedModel
 from skillgit.errors import ConfigError, RetryableBackendError
 from skillgit.plugin.backend import BackendInfo, ModelServer
