@@ -164,6 +164,14 @@ def product_lines() -> int:
                for package, folder in ROOTS.items() for path in (folder / package).rglob("*.py"))  # fmt: skip
 
 
+def document_pages() -> list[Path]:
+    return sorted((ROOT / "docs").glob("*.md"))
+
+
+def document_words() -> int:
+    return sum(len(path.read_text(encoding="utf-8").split()) for path in document_pages())
+
+
 FIGURES: dict[str, tuple[Callable[[], float], float, float]] = {
     "loose files in app": (loose_files, 0, 0),
     "imports of cli in tui and report": (imports_of_cli, 0, 0),
@@ -171,6 +179,9 @@ FIGURES: dict[str, tuple[Callable[[], float], float, float]] = {
     "pronoun and participle variables, %": (nameless_variables, 1, 1),
     "places that format or parse an address": (address_places, 1, 1),
     "product lines": (product_lines, 116_500, 64_000),
+    "pages of documents": (lambda: len(document_pages()), 14, 14),
+    "words of documents": (document_words, 44_500, 40_000),
+    "lines of the README": (lambda: len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()), 100, 100),
 }
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 import pytest
+from documents import check_part
 
 import skillgit
 from skillgit.app.setup.config.resolved import is_neutral
@@ -131,19 +131,6 @@ def columns_table() -> str:
     return "\n".join(lines) + "\n"
 
 
-def check_part(name: str, mark: str, wanted: str) -> None:
-    """Check, or write where that is asked for, the part of a document that stands between two marks."""
-    path = ROOT / "docs" / name
-    head, begin, rest = path.read_text(encoding="utf-8").partition(f"<!-- {mark} -->\n\n")
-    _, end, tail = rest.partition(f"<!-- /{mark} -->")
-    text = head + begin + wanted + "\n" + end + tail
-    if os.environ.get("UPDATE_DOCS"):
-        path.write_text(text, encoding="utf-8")
-    assert begin
-    assert end
-    assert path.read_text(encoding="utf-8") == text, "run UPDATE_DOCS=1 make docs"
-
-
 def test_the_configuration_reference_is_up_to_date():
     check_part("configuration.md", "keys", configuration_table())
 
@@ -159,7 +146,7 @@ def agent_settings() -> str:
 
 
 def test_the_settings_of_coding_agents_are_up_to_date():
-    check_part("agents.md", "settings", agent_settings())
+    check_part("configuration.md", "settings", agent_settings())
 
 
 def test_every_coding_agent_has_its_settings_there():
@@ -169,7 +156,7 @@ def test_every_coding_agent_has_its_settings_there():
 
 
 def test_the_columns_of_lists_are_up_to_date():
-    check_part("plumbing.md", "columns", columns_table())
+    check_part("scripting.md", "columns", columns_table())
 
 
 def test_every_command_that_prints_columns_is_listed():

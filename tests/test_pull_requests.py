@@ -1,4 +1,4 @@
-"""The files that docs/pull-requests.md offers are run as a host runs them: the workflow step by step, and the hooks."""
+"""The files that docs/ci.md#gate offers are run as a host runs them: the workflow step by step, and the hooks."""
 
 from __future__ import annotations
 

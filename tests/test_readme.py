@@ -9,14 +9,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from documents import ROOT, blocks, code
 from program import git, skillgit, surroundings
 
-ROOT = Path(__file__).parents[1]
-README = (ROOT / "README.md").read_text(encoding="utf-8")
-GUIDE = (ROOT / "docs" / "plugins.md").read_text(encoding="utf-8")
-TASKS = (ROOT / "docs" / "tasks.md").read_text(encoding="utf-8")
-AGENTS = (ROOT / "docs" / "agents.md").read_text(encoding="utf-8")
-EXECUTED = re.findall(r"<!-- executed -->\n```sh\n(.*?)```", README, flags=re.DOTALL)
+EXECUTED = blocks("README.md", "sh", mark="executed")
 
 
 def bash(script: str, cwd: Path) -> subprocess.CompletedProcess[str]:
@@ -33,10 +29,9 @@ def bash(script: str, cwd: Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_every_block_of_commands_is_executed_here_or_says_make_or_pip():
-    blocks = re.findall(r"```sh\n(.*?)```", README, flags=re.DOTALL)
-    others = [block.strip() for block in blocks if block not in EXECUTED]
-    assert len(EXECUTED) == 4
-    assert others == ["make demo", "pip install ."]
+    others = [block.strip() for block in blocks("README.md", "sh") if block not in EXECUTED]
+    assert len(EXECUTED) == 3
+    assert others == ["make demo"]
 
 
 @pytest.mark.slow
@@ -68,14 +63,15 @@ def test_training_as_described(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("trunk", ["", "master"], ids=["a new folder", "a repository on master"])
 def test_training_on_tasks_of_ones_own(tmp_path, trunk):
-    preparation, training = re.findall(r"<!-- executed -->\n```sh\n(.*?)```", TASKS, flags=re.DOTALL)
+    preparation, training = blocks("tasks.md", "sh", mark="executed")
+    sessions = "\n".join(EXECUTED[2].splitlines()[-2:]) + "\n"
     begin = (
         'git init -q -b master . && git -c user.name=n -c user.email=n@localhost commit -q --allow-empty -m "mine"\n'
         if trunk
         else ""
     )
     promotion = "skillgit promote v1\ngit branch --format='%(refname:short)'\n"
-    done = bash(preparation + begin + training + EXECUTED[3] + promotion, tmp_path)
+    done = bash(preparation + begin + training + sessions + promotion, tmp_path)
     assert done.returncode == 0, done
     assert "0 drafts from 0 requests" in done.stdout
     branches = [line for line in done.stdout.splitlines() if line in {"main", "master"}]
@@ -99,7 +95,7 @@ def test_the_readme_is_true_in_the_order_in_which_it_is_read(tmp_path):
 
 
 def test_the_configuration_of_an_agent_is_resolved_and_planned(tmp_path):
-    (example,) = re.findall(r"<!-- resolved -->\n```yaml\n(.*?)```", AGENTS, flags=re.DOTALL)
+    (example,) = blocks("configuration.md", "yaml", mark="resolved")
     skillgit("init", "skills", "--env", "searchqa", cwd=tmp_path)
     repository = tmp_path / "skills"
     (repository / "agent.yaml").write_text(example, encoding="utf-8")
@@ -110,10 +106,8 @@ def test_the_configuration_of_an_agent_is_resolved_and_planned(tmp_path):
 
 
 def test_the_environment_and_the_backend_of_the_guide_work(tmp_path):
-    environment, backend, policy, _ = re.findall(r"```python\n(.*?)```", GUIDE, flags=re.DOTALL)
-    (tmp_path / "sums.py").write_text(environment)
-    (tmp_path / "echo.py").write_text(backend)
-    (tmp_path / "policy.py").write_text(policy)
+    for name, words in (("sums", "class Sums:"), ("echo", "class Echo:"), ("policy", "(Policy):")):
+        (tmp_path / f"{name}.py").write_text(code("extending.md", words))
     (tmp_path / "sums.yaml").write_text(
         "env: {name: 'sums.py:Sums'}\ntrain: {num_epochs: 1}\n"
         "gate: {policy: 'policy.py:NothingBroken'}\nmodel: {target_backend: 'echo.py:Echo', target: echo}\n"

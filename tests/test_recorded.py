@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import sys
 from pathlib import Path
 
 import pytest
+from documents import ROOT, blocks
 from program import git, run, skillgit
-
-ROOT = Path(__file__).parents[1]
-PAGE = ROOT / "docs" / "claims.md"
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +76,7 @@ def test_each_line_of_a_whole_text_names_the_failures_that_it_was_written_for(se
 
 
 def test_a_stranger_checks_the_signed_claim_of_the_run_as_the_page_says(sections, tmp_path):
-    (block,) = re.findall(r"<!-- executed -->\n```sh\n(.*?)```", PAGE.read_text("utf-8"), flags=re.DOTALL)
+    (block,) = blocks("sharing.md", "sh", mark="executed")
     (tmp_path / "configs").symlink_to(ROOT / "configs")
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     done = run("bash", "-e", "-c", block, cwd=tmp_path, env={"PATH": path, "SKILLGIT_CLOCK": "2026-12-01T12:00:00Z"})

@@ -1,6 +1,6 @@
 """What of a library of skills an agent shows to its model: a listing of names and descriptions within a budget.
 
-Claude Code and Codex have rules of their own, measured with Claude Code 2.1.332 and Codex 0.171.0: docs/triggers.md
+Claude Code and Codex have rules of their own, measured with Claude Code 2.1.332 and Codex 0.171.0: docs/tasks.md
 says how. Claude Code keeps descriptions whole or drops them, Codex shortens all of them alike.
 """
 

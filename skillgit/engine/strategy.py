@@ -238,7 +238,7 @@ def _cleaned(edit: Edit) -> Edit:
 
 
 class Strategy(ABC):
-    """Finds candidates; see ``docs/strategies.md`` for one of thirty lines."""
+    """Finds candidates; see ``docs/extending.md`` for one of thirty lines."""
 
     name: ClassVar[str]
     summary: ClassVar[str]  # one line for ``skillgit plugins``, which reads it without importing the module
@@ -283,7 +283,7 @@ def strategy_of(cls: type, name: str) -> Strategy:
     if not (isinstance(cls, type) and issubclass(cls, Strategy)):
         raise StrategyError(
             f"strategy {name} has to be a class that inherits from skillgit.strategies.Strategy",
-            hint="docs/strategies.md shows one",
+            hint="docs/extending.md shows one",
         )
     if cls.__module__.startswith("skillgit.strategies."):
         return cls()

@@ -80,7 +80,7 @@ class ForeignPolicy(Policy):
         return answer
 
     def _refuse(self, why: str) -> NoReturn:
-        raise UsageError(f"gate policy {self._origin} cannot be used: {why}", hint="docs/plugins.md shows one")
+        raise UsageError(f"gate policy {self._origin} cannot be used: {why}", hint="docs/extending.md shows one")
 
 
 ENVIRONMENTS = "skillgit.envs"

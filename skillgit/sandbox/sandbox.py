@@ -107,10 +107,14 @@ def _tried(mode: Mode) -> Mechanism:
     thread.join()
     (result,) = outcome
     if isinstance(result, SkillgitError):
-        raise SandboxError(f"{mode} does not work here: {result.message}", hint="see docs/sandbox.md") from result
+        raise SandboxError(
+            f"{mode} does not work here: {result.message}", hint="see docs/extending.md#the-sandbox"
+        ) from result
     if not result.ok or "6 * 7 = 42" not in result.stdout:
         output = " ".join(f"{result.stdout} {result.stderr}".split())
-        raise SandboxError(f"{mode} does not work here: Python ended with {output!r}", hint="see docs/sandbox.md")
+        raise SandboxError(
+            f"{mode} does not work here: Python ended with {output!r}", hint="see docs/extending.md#the-sandbox"
+        )
     return mechanism
 
 
@@ -176,7 +180,9 @@ async def carry_out(launch: Launch, job: Job) -> Result:
             )
         except OSError as error:
             writer.close()
-            raise EnvironmentFaultError(f"the sandbox cannot start: {error}", hint="see docs/sandbox.md") from error
+            raise EnvironmentFaultError(
+                f"the sandbox cannot start: {error}", hint="see docs/extending.md#the-sandbox"
+            ) from error
     output, log = _Output(job.limits.output_kb << 10), _Told()
     try:
         await _spoken(process, reader, writer, launch, job, output, log)
@@ -271,11 +277,11 @@ def _result(job: Job, order: Order, output: _Output, log: _Told) -> Result:
     report = log.report
     errors = _read(output.stderr, order)
     if report is not None and report.kind == "fault":
-        hint = "see docs/sandbox.md"
+        hint = "see docs/extending.md#the-sandbox"
         raise EnvironmentFaultError(f"the sandbox cannot run {job.command[0]}: {report.text}", hint=hint)
     if log.start_time is None:
         reason = " ".join(errors.split())[-_SHOWN:] or "it gave no reason"
-        raise EnvironmentFaultError(f"the sandbox did not start: {reason}", hint="see docs/sandbox.md")
+        raise EnvironmentFaultError(f"the sandbox did not start: {reason}", hint="see docs/extending.md#the-sandbox")
     stdout = _read(output.stdout, order)
     if output.overflow.is_set():
         seconds = report.seconds if report else time.monotonic() - log.start_time

@@ -1,7 +1,7 @@
 """Every trailer, once: which events bear it, how often, what its value is, what it says.
 
 Reading and writing of events (``commit_message``), the check for trailers out of place (``event_checks``) and the
-reference in ``docs/plumbing.md`` use this table. A new trailer is a line here and an attribute of its events.
+reference in ``docs/scripting.md`` use this table. A new trailer is a line here and an attribute of its events.
 """
 
 from __future__ import annotations

@@ -69,7 +69,7 @@ class CodingAgent(Strategy):
         if not isinstance(backend, WorksInFolder):
             raise StrategyError(
                 f"the strategy agent needs a coding agent as optimizer, and {name} is none",
-                hint="set model.optimizer_backend to claude_code_exec, codex_exec or another agent: docs/agents.md",
+                hint="set model.optimizer_backend to claude_code_exec, codex_exec or another agent: docs/configuration.md",
             )
         if isinstance(backend, AsksModels) and optimizer.inner is None:
             raise StrategyError(
@@ -79,7 +79,7 @@ class CodingAgent(Strategy):
         if problem := backend.folder_problem():
             raise StrategyError(
                 f"{name} cannot be sealed off from the items here: {problem}",
-                hint="the strategy agent needs bubblewrap: apt install bubblewrap; see docs/sandbox.md",
+                hint="the strategy agent needs bubblewrap: apt install bubblewrap; see docs/extending.md#the-sandbox",
             )
 
     def certain(self, session: Session, step: int) -> Sequence[Item]:

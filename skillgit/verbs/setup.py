@@ -180,7 +180,7 @@ class PluginsRequest(Quiet):
     name: Annotated[str | None, Arg("[NAME]", words="plugins")] = None
     fetch: Annotated[Path | None, Opt("Write the public data of NAME to the new folder DIR", metavar="DIR")] = None
     subset: Annotated[
-        str, Opt("With --fetch: other data of NAME than its main ones; see docs/data.md", metavar="SUBSET")
+        str, Opt("With --fetch: other data of NAME than its main ones; see docs/benchmarks.md", metavar="SUBSET")
     ] = ""
     revision: Annotated[
         str, Opt("With --fetch: another commit of the public data than the pinned one", metavar="REV")

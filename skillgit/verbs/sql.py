@@ -17,7 +17,7 @@ with loaded_on_use():
 
 @dataclass(frozen=True, kw_only=True)
 class SqlRequest(OfPast):
-    """The views log, scoreboard and item_history are the place to begin; docs/sql.md lists all columns."""
+    """The views log, scoreboard and item_history are the place to begin; docs/scripting.md lists all columns."""
 
     query: Annotated[str, Arg("QUERY")]
 

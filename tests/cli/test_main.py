@@ -10,13 +10,13 @@ from pathlib import Path
 import cli_sample as sample
 import click
 import pytest
+from documents import page
 
 from skillgit import errors
 from skillgit.cli.main import cli
 from skillgit.errors import ExitCode, SkillgitError
 from skillgit.view.catalogue import DAILY, ENTRIES, SECTIONS
 
-DOCS = Path(__file__).parents[2] / "docs"
 COMMANDS = list(ENTRIES)
 
 
@@ -195,7 +195,7 @@ def test_ctrl_c_ends_with_130(skillgit, fake):
 
 
 def test_the_documented_exit_codes_are_those_of_the_program():
-    text = (DOCS / "exit-codes.md").read_text()
+    text = page("scripting.md")
     rows = re.findall(r"^\| (\d+) \| `(\w+)` \|", text, re.MULTILINE)
     assert [(int(code), name) for code, name in rows] == [(code.value, code.name) for code in ExitCode]
 

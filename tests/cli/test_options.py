@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import cli_sample as sample
 import click
 import pytest
+from documents import page
 
 from skillgit.cli.main import cli
 from skillgit.errors import ExitCode
@@ -115,5 +115,5 @@ def test_show_stat_tells_how_much_changed(skillgit, fake):
 
 
 def test_the_documents_say_what_a_letter_means():
-    text = (Path(__file__).parents[2] / "docs" / "commands.md").read_text()
+    text = page("commands.md")
     assert "An option has one meaning wherever it stands." in text

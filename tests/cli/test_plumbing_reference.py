@@ -27,7 +27,7 @@ from skillgit.domain.untrusted.model_text import SkillText
 from skillgit.store.trailer_table import KINDS, TRAILERS
 from skillgit.store.trailer_values import NEEDED, Record
 
-PAGE = Path(__file__).parents[2] / "docs" / "plumbing.md"
+PAGE = Path(__file__).parents[2] / "docs" / "scripting.md"
 WORDS = {
     name: value
     for module in (
@@ -172,7 +172,7 @@ def test_the_reference_of_the_stream_is_that_of_the_events():
 
 
 def test_the_fields_that_all_events_have_are_those_of_the_stream():
-    text = PAGE.read_text(encoding="utf-8").partition("## Events")[2].partition("<!-- fields -->")[0]
+    text = PAGE.read_text(encoding="utf-8").partition("## Events\n")[2].partition("<!-- fields -->")[0]
     documented = set(re.findall(r"^\| `(\w+)` \|", text, flags=re.MULTILINE))
     source = ast.parse(inspect.getsource(__import__("skillgit.app.history.plumbing", fromlist=["events"])))
     mappings = (node for node in ast.walk(source) if isinstance(node, ast.Dict))

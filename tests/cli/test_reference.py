@@ -21,7 +21,7 @@ REFERENCE = Path(__file__).parents[2] / "docs" / "commands.md"
 HEAD = """\
 # Commands
 
-Made from the commands themselves by `tests/cli/test_reference.py`. `skillgit COMMAND --help` says the same.
+Usage and options of every command. `skillgit COMMAND --help` and `man skillgit-COMMAND` say more.
 
 REV names an event of a run. Every event has one of these addresses, no two of a run share one, and every screen prints
 them:
@@ -44,7 +44,7 @@ git revision will do too. `A..B` is what happened after A up to B. `--as-of REV`
 after REV.
 
 Results go to stdout; progress, notes and errors go to stderr. What the exit status means is in
-[exit-codes.md](exit-codes.md).
+[Scripting](scripting.md#exit-codes).
 
 `--json` prints one document with a `schema`; `--plain` prints the rows of a list as tab-separated columns. They ignore
 colour, pager, width and locale, and change only with the number of the schema.
@@ -82,11 +82,7 @@ def told(command: click.Command, path: str) -> Iterator[str]:
 def described(command: click.Command, path: str) -> Iterator[str]:
     context = click.Context(command, info_name=path, **cli.context_settings)
     yield f"`{path} {' '.join(command.collect_usage_pieces(context))}`\n"
-    for paragraph in (command.help or "").replace("\b\n", "\b").split("\n\n"):
-        if paragraph.startswith("\b"):
-            yield f"```\n{paragraph.removeprefix(chr(8))}\n```\n"
-        else:
-            yield f"{' '.join(paragraph.split())}\n"
+    yield f"{' '.join((command.help or '').partition(chr(10) * 2)[0].split())}\n"
 
 
 def options(command: click.Command, path: str) -> Iterator[str]:

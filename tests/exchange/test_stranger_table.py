@@ -10,12 +10,13 @@ from pathlib import Path
 
 import click
 import pytest
+from documents import DOCS
 from hosts import Person, knowing
 from program import git, new_repository, python
 
 from skillgit.cli.main import cli
 
-DOC = Path(__file__).parents[2] / "docs" / "sharing.md"
+DOC = DOCS / "sharing.md"
 AUDITED = Path(__file__).with_name("audited.py")
 RUN = "demo"
 COMMIT = ("-c", "user.name=mallory", "-c", "user.email=mallory@localhost", "commit")

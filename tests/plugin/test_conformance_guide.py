@@ -3,32 +3,28 @@
 from __future__ import annotations
 
 import importlib
-import re
 import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
+from documents import code, page
 
 from skillgit.plugin.backend import Usage
 from skillgit.plugin.conformance import ConformanceError, check_backend
 
-GUIDE = (Path(__file__).parents[2] / "docs" / "plugins.md").read_text(encoding="utf-8")
+CODE = {"sums": "class Sums:", "echo": "class Echo:", "policy": "(Policy):", "shown_tests": "check_backend("}
+"""The files of the guide, with words of each."""
 
 
 @pytest.fixture
 def guide(tmp_path, monkeypatch):
     """Write the code of the guide to files that can be imported, and return the one with the tests."""
-    for name, code in zip(
-        ("sums", "echo", "policy", "shown_tests"),
-        re.findall(r"```python\n(.*?)```", GUIDE, flags=re.DOTALL),
-        strict=True,
-    ):
-        (tmp_path / f"{name}.py").write_text(code, encoding="utf-8")
+    for name, words in CODE.items():
+        (tmp_path / f"{name}.py").write_text(code("extending.md", words), encoding="utf-8")
         monkeypatch.delitem(sys.modules, name, raising=False)
     monkeypatch.syspath_prepend(str(tmp_path))
     yield importlib.import_module("shown_tests")
-    for name in ("sums", "echo", "policy", "shown_tests"):
+    for name in CODE:
         sys.modules.pop(name, None)
 
 
@@ -47,4 +43,4 @@ def test_an_error_is_told_as_the_guide_shows_it(guide):
 
     with pytest.raises(ConformanceError) as caught:
         check_backend(Echo, model="echo", echoes=True)
-    assert f"```\n{caught.value}\n```" in GUIDE
+    assert f"```\n{caught.value}\n```" in page("extending.md")

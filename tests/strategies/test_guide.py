@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import importlib
-import re
 import sys
 from itertools import count
-from pathlib import Path
 
 import pytest
+from documents import blocks, code, page
 from program import git, new_repository, skillgit
 
 from skillgit.strategies import Draft, Edit, Op
 from skillgit.strategies.conformance import ConformanceError, check_strategy
 
-GUIDE = (Path(__file__).parents[2] / "docs" / "strategies.md").read_text(encoding="utf-8")
-STRATEGY, SHOWN_TEST = re.findall(r"```python\n(.*?)```", GUIDE, flags=re.DOTALL)
+STRATEGY, SHOWN_TEST = code("extending.md", "(Strategy):"), code("extending.md", "check_strategy(")
 LINES = 30
 
 
@@ -46,13 +44,13 @@ def test_a_fault_is_shown_as_it_is_printed(guide):
 
     with pytest.raises(ConformanceError) as caught:
         check_strategy(RandomSearch)
-    assert f"```\n{caught.value}\n```" in GUIDE
+    assert f"```\n{caught.value}\n```" in page("extending.md")
 
 
 def test_its_commands_train_with_it(tmp_path):
     repository = new_repository(tmp_path / "mine")
     (repository / "random_search.py").write_text(STRATEGY, encoding="utf-8")
-    (commands,) = re.findall(r"```sh\n(.*?)```", GUIDE, flags=re.DOTALL)
+    (commands,) = blocks("extending.md", "sh")
     described, trained, log = (
         skillgit(*command.removeprefix("skillgit ").split(), cwd=repository) for command in commands.splitlines()
     )

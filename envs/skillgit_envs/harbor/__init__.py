@@ -200,7 +200,9 @@ class Harbor:
         rewards, name = ending.get("rewards") or {}, self._text("reward")
         reason = ending.get("fault") or ending.get("error") or "its verifier gave no reward"
         if not rewards or not ending.get("valid"):
-            raise EnvironmentFaultError(f"the trial failed: {reason}", hint="see docs/harbor.md for what counts")
+            raise EnvironmentFaultError(
+                f"the trial failed: {reason}", hint="see docs/benchmarks.md#tasks-of-harbor for what counts"
+            )
         value = rewards.get(name)
         if not isinstance(value, int | float) or not math.isfinite(value):
             hint = f"set env.reward to one of: {', '.join(map(str, rewards))}"

@@ -69,7 +69,7 @@ class InstallRequest(Placed, OfSkill):
     replaced only after their differences were shown: a terminal asks, a pipe needs --yes.
 
     The user's skills are in ~/.claude/skills, ~/.agents/skills (codex) and ~/.copilot/skills; those of a project are in
-    .claude/skills, .agents/skills and .github/skills of this repository. docs/deploying.md lists the folders of all
+    .claude/skills, .agents/skills and .github/skills of this repository. docs/sharing.md lists the folders of all
     agents.
 
     With --list, PATH is an installed skill or a folder of them. Its tree is searched for among versions and releases,

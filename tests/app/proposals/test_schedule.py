@@ -1,4 +1,4 @@
-"""What docs/propose.md offers is run: its commands, and the workflow for a schedule, step by step."""
+"""What docs/ci.md offers is run: its commands, and the workflow for a schedule, step by step."""
 
 from __future__ import annotations
 
@@ -11,15 +11,14 @@ from pathlib import Path
 
 import pytest
 import yaml
+from documents import DOCS, blocks
 from program import git, refs, surroundings
 from town_host import make_host
 
 import skillgit as package
 
-ROOT = Path(__file__).parents[3]
-WORKFLOW = ROOT / "docs" / "examples" / "skillgit-propose.yml"
+WORKFLOW = DOCS / "examples" / "skillgit-propose.yml"
 GATE = WORKFLOW.with_name("skillgit-gate.yml")
-EXECUTED = re.compile(r"<!-- executed -->\n```sh\n(.*?)```", flags=re.DOTALL)
 USES = re.compile(r"uses: (\S+@\S+ # \S+)$", re.MULTILINE)
 
 
@@ -30,10 +29,10 @@ def program(path: Path, words: str) -> None:
 
 @pytest.mark.soak
 def test_the_commands_of_the_page_work(tmp_path):
-    blocks = [EXECUTED.findall((ROOT / "docs" / name).read_text())[0] for name in ("tasks.md", "propose.md")]
+    scripts = [blocks(name, "sh", mark="executed")[0] for name in ("tasks.md", "ci.md")]
     program(tmp_path / "skillgit", f'"{sys.executable}" -m skillgit')
     done = subprocess.run(
-        ["bash", "-e", "-c", "\n".join(blocks)],
+        ["bash", "-e", "-c", "\n".join(scripts)],
         cwd=tmp_path,
         env=surroundings(PATH=f"{tmp_path}{os.pathsep}{os.environ['PATH']}"),
         capture_output=True,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import socket
 import tomllib
 from pathlib import Path
 
 import pytest
+from documents import DOCS, check_part, part
 
 from skillgit.app.setup import environment_profile
 from skillgit.app.setup.environment_profile import ProfiledEnvironment, profile_of
@@ -20,7 +20,6 @@ from skillgit.view.setup import plugin_lines
 from skillgit.view.surface import Screen
 from skillgit.view.text import width
 
-DOCS = Path(__file__).parents[3] / "docs"
 NAMES = [plugin.name for plugin in installed(ENVIRONMENTS) if plugin.name != "harbor"]  # which brings no items
 
 
@@ -245,24 +244,12 @@ def defects_table() -> str:
 
 
 def test_the_table_of_known_defects_is_up_to_date():
-    path = DOCS / "benchmarks.md"
-    head, begin, rest = path.read_text(encoding="utf-8").partition("<!-- defects -->\n\n")
-    _, end, tail = rest.partition("\n<!-- /defects -->")
-    text = head + begin + defects_table() + end + tail
-    if os.environ.get("UPDATE_DOCS"):
-        path.write_text(text, encoding="utf-8")
-    assert begin
-    assert path.read_text(encoding="utf-8") == text
+    check_part("benchmarks.md", "defects", defects_table())
 
 
 def test_the_table_of_benchmarks_is_up_to_date(monkeypatch):
     """``UPDATE_DOCS=1 pytest tests/app/setup/test_environment_profile.py`` writes it anew."""
     monkeypatch.setattr(environment_profile, "_MOST_FIELDS", 0)
-    path = DOCS / "benchmarks.md"
-    head, begin, rest = path.read_text(encoding="utf-8").partition("<!-- benchmarks -->\n\n")
-    old, end, tail = rest.partition("<!-- /benchmarks -->")
+    old = part("benchmarks.md", "benchmarks")
     known = {line.split("`")[1]: line for line in old.splitlines() if line.startswith("| `")}
-    text = head + begin + benchmarks_table(known) + "\n" + end + tail
-    if os.environ.get("UPDATE_DOCS"):
-        path.write_text(text, encoding="utf-8")
-    assert path.read_text(encoding="utf-8") == text
+    check_part("benchmarks.md", "benchmarks", benchmarks_table(known))

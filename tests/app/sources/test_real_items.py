@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from documents import check_part
 
 from skillgit.app.sources.data_check import check_data
 from skillgit.app.sources.data_fetch import DataSelection, fetch
@@ -116,13 +117,7 @@ def test_the_table_of_shortcuts_in_the_documents_is_what_the_command_says(empty)
         cells = (name, f"{report.items}", rule, right, chance, "yes" if report.cues else "no")
         rows.append(f"| {' | '.join(cells)} |")
     text = "\n".join([*rows, "", f"A cue is found in {cues} of these {len(REAL)}.", ""])
-    path = ROOT / "docs" / "benchmarks.md"
-    head, begin, rest = path.read_text(encoding="utf-8").partition("<!-- shortcuts -->\n\n")
-    _, end, tail = rest.partition("\n<!-- /shortcuts -->")
-    if os.environ.get("UPDATE_DOCS"):
-        path.write_text(head + begin + text + end + tail, encoding="utf-8")
-    assert begin
-    assert path.read_text(encoding="utf-8") == head + begin + text + end + tail
+    check_part("benchmarks.md", "shortcuts", text)
 
 
 def test_the_references_manifest_of_it_picks_items_by_id(empty):
