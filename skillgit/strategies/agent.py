@@ -69,7 +69,7 @@ class CodingAgent(Strategy):
         if not isinstance(backend, WorksInFolder):
             raise StrategyError(
                 f"the strategy agent needs a coding agent as optimizer, and {name} is none",
-                hint="set model.optimizer_backend to claude_code_exec, codex_exec or another agent: docs/configuration.md",
+                hint="set model.optimizer_backend to claude_code_exec or another agent: docs/configuration.md",
             )
         if isinstance(backend, AsksModels) and optimizer.inner is None:
             raise StrategyError(

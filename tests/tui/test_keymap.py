@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from textual.keys import _character_to_key
 
 from skillgit.tui import keymap
-from skillgit.verbs.filter_language import TOKENS
 
 PLACES = {
     "app": "Everywhere",
