@@ -45,7 +45,7 @@ STARTS = {
     "skillgit/store/exchange/transport.py": "the user's, without git's",
     "skillgit/store/git_binary.py": "the user's, without git's",
     "skillgit/tui/screens/event.py": "the user's",
-    "skillgit/view/commands.py": "the user's",
+    "skillgit/tui/commands.py": "the user's",
     # None.
     "envs/skillgit_envs/harbor/runner/bubblewrap_environment.py": "none",
     "skillgit/engine/candidate_guards.py": "none",

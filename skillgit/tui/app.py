@@ -9,7 +9,7 @@ from datetime import datetime
 from functools import partial, partialmethod
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, ParamSpec, TypeVar
+from typing import Any, ClassVar, Concatenate, ParamSpec, TypeVar
 
 from rich.style import Style as Paint
 from textual.app import App, SystemCommand
@@ -26,22 +26,17 @@ from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.workspace import change_stamp, git_settings, one_snapshot
 from skillgit.errors import SkillgitError
 from skillgit.lazy import loaded_on_use
-from skillgit.tui import keymap, theme
+from skillgit.tui import commands, keymap, theme
+from skillgit.tui.commands import Ran
 from skillgit.tui.screens.dialogs import AskScreen, ChoiceScreen, CommandLogScreen, HelpScreen, PromptScreen, numbered
 from skillgit.tui.screens.history import HistoryScreen
 from skillgit.tui.start import THEME, StartPicture, setting_names
 from skillgit.tui.theme import QUIET, Collector, LastFilter
-from skillgit.view import commands
-from skillgit.view.commands import Ran
 from skillgit.view.surface import Screen as Facts
 from skillgit.view.surface import Style
 
 with loaded_on_use():
-    from skillgit.app.exchange import remote
-    from skillgit.verbs import command_line
-
-if TYPE_CHECKING:
-    from skillgit.app.exchange.remote import Remote
+    from skillgit.verbs import command_line, exchange
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -269,12 +264,12 @@ class SkillgitApp(App[None]):
 
     def _exchange(self, verb: str, question: str) -> None:
         """Push or pull, with the one remote that there is or one of several."""
-        self.read(_remotes, then=partial(self._choose_remote, verb, question), group="remotes")
+        self.read(exchange.remotes, then=partial(self._choose_remote, verb, question), group="remotes")
 
     action_remote_push = partialmethod(_exchange, "push", "Push to")
     action_remote_pull = partialmethod(_exchange, "pull", "Pull from")
 
-    def _choose_remote(self, verb: str, question: str, remotes: tuple[Remote, ...]) -> None:
+    def _choose_remote(self, verb: str, question: str, remotes: tuple[exchange.Remote, ...]) -> None:
         def answered(choice: str | None) -> None:
             if choice:
                 self.command([verb, choice.split()[0]], look=True)
@@ -301,7 +296,3 @@ class SkillgitApp(App[None]):
         del node
         names = ", ".join(sorted(binding.id or binding.action for binding in clashed_bindings))
         self.notify(f"{names} have lost their key to another binding", severity="warning", markup=False)
-
-
-def _remotes(context: Context) -> tuple[Remote, ...]:
-    return remote.remotes(context)

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from skillgit.app.history.item import ItemWords, item_words
 from skillgit.app.workspace.context import Context
 from skillgit.tui.widgets.painted_lines import Painted, Part, rendered
 from skillgit.verbs.command_line import read_words
+from skillgit.verbs.items import ItemWords, item_words
+from skillgit.verbs.report import IN_SHORT, ReportRequest
 from skillgit.verbs.verb import Answer, ReadingSession
 from skillgit.view import rules
-from skillgit.view import run_summary as summary
 from skillgit.view.item import asked
 from skillgit.view.surface import Screen
 from skillgit.view.text import one_line
@@ -43,25 +43,23 @@ class Printout(NamedTuple):
 def read(context: Context, words: Words, ink: Screen) -> Printout:
     """Return what the command of ``words`` prints on ``ink``; of a report, the run in short, as its page begins."""
     leads: Mapping[int, Lead] = {}
-    if words[0] == "report":
-        facts = summary.SummaryFacts.read(context, words[1])
-        texts = ((index, row.line, row.text) for index, row in enumerate(facts.rules, -len(facts.rules)))
-        lines: Iterable[str | bytes] = summary.lines(facts, ink)
-        leads = _reasons(texts, str(facts.summary.best.address))
-    else:
-        verb, request = read_words(words)
-        answer = verb.run(ReadingSession(context, ink), request)
-        result: Any = answer.result
-        lines = tuple(answer.for_people(ink, context.clock())) or [sentence for sentence, _ in answer.notes]
-        match words:
-            case ("blame", revision):
-                texts = ((index, row.line, row.text) for index, row in enumerate(result.lines, start=1))
-                leads, lines = _reasons(texts, revision), rules.lines(result, ink, whole=True)
-            case ("why", *_) if result.origin is not None:
-                name = str(result.origin.address)
-                leads = dict.fromkeys(range(_ORIGIN_LINES), Lead(name, ("show", name), note=f"enter shows {name}"))
-            case ("items", run, *flags) if not {"--checks", "--models"} & set(flags):
-                leads = _items(context, run, answer)
+    verb, request = (IN_SHORT, ReportRequest(run=words[1])) if words[0] == "report" else read_words(words)
+    answer = verb.run(ReadingSession(context, ink), request)
+    result: Any = answer.result
+    lines: Iterable[str | bytes] = tuple(answer.for_people(ink, context.clock()))
+    match words:
+        case ("report", _):
+            texts = ((index, row.line, row.text) for index, row in enumerate(result.rules, -len(result.rules)))
+            leads = _reasons(texts, str(result.summary.best.address))
+        case ("blame", revision):
+            texts = ((index, row.line, row.text) for index, row in enumerate(result.lines, start=1))
+            leads, lines = _reasons(texts, revision), rules.lines(result, ink, whole=True)
+        case ("why", *_) if result.origin is not None:
+            name = str(result.origin.address)
+            leads = dict.fromkeys(range(_ORIGIN_LINES), Lead(name, ("show", name), note=f"enter shows {name}"))
+        case ("items", run, *flags) if not {"--checks", "--models"} & set(flags):
+            leads = _items(context, run, answer)
+    lines = lines or [sentence for sentence, _ in answer.notes]
     return Printout([(Part(" "), *line) for line in rendered(lines, ink)], leads)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
 from skillgit.app.workspace.request import OfPast, OfRun, OfSkill, Opt, refuse_together
 from skillgit.domain.cost import Grouping
@@ -15,6 +15,8 @@ from skillgit.view.plan import cost_lines
 
 with loaded_on_use():
     from skillgit.app.history import cost
+
+Spending: TypeAlias = "cost.Spending"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +38,7 @@ class CostRequest(OfRun, OfSkill, OfPast):
     all_runs: Annotated[bool, Opt("Show what each run has cost", "--all")] = False
 
 
-def _cost(session: VerbSession, request: CostRequest) -> Answer[cost.Spending]:
+def _cost(session: VerbSession, request: CostRequest) -> Answer[Spending]:
     refuse_together(request, "all_runs", "run")
     refuse_together(request, "all_runs", "by")
     result = cost.cost(session.context, request.run, by=request.by, all_runs=request.all_runs)

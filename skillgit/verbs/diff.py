@@ -23,9 +23,12 @@ with loaded_on_use():
     from skillgit.view import show as show_view
 
 Diffed: TypeAlias = "text.Diffed"
+Change: TypeAlias = "items.Change"
+ItemChange: TypeAlias = "items.ItemChange"
 ItemDiff: TypeAlias = "items.ItemDiff"
 RulesDiffed: TypeAlias = "rules.RulesDiffed"
 Shown: TypeAlias = "showing.Shown"
+EventDetail: TypeAlias = "showing.EventDetail"
 _WAYS = ("word", "side_by_side", "stat", "rules", "items")
 
 
@@ -191,7 +194,7 @@ def _event(session: VerbSession, request: ShowRequest) -> Answer[Shown]:
     return Answer("show/1", report, lines, pager=True)
 
 
-def _detail(session: VerbSession, request: ShowRequest) -> Answer[showing.EventDetail]:
+def _detail(session: VerbSession, request: ShowRequest) -> Answer[EventDetail]:
     return Answer(result=showing.event_detail(session.context, request.revision))
 
 

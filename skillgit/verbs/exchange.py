@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 from skillgit.app.exchange.requests import PullRequest, PushRequest
+from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.request import Arg, Opt, Quiet
 from skillgit.errors import RemoteError, SkillgitError
 from skillgit.lazy import loaded_on_use
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 with loaded_on_use():
     from skillgit.app.exchange import pull, push, push_check, remote
     from skillgit.view import checks, deliveries
+
+Remote: TypeAlias = "remote.Remote"
 
 
 def _push(session: TerminalSession, request: PushRequest) -> Answer[object]:
@@ -94,3 +97,8 @@ def _clone(session: TerminalSession, request: CloneRequest) -> Answer[object]:
 
 
 CLONE = Verb("clone", CloneRequest, _clone, Effect.FILES)
+
+
+def remotes(context: Context) -> tuple[Remote, ...]:
+    """Return what PUSH and PULL may name, as ``git remote -v`` lists it, with addresses that hold no credentials."""
+    return remote.remotes(context)

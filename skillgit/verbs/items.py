@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeAlias, cast
 
 from skillgit.app.history.requests import ItemsRequest
+from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.request import MisuseError, refuse_together, refuse_without
 from skillgit.errors import ExitCode
 from skillgit.lazy import loaded_on_use
@@ -13,7 +14,6 @@ from skillgit.verbs.measuring import measured
 from skillgit.verbs.verb import LIST, Answer, Effect, Form, TerminalSession, Verb, VerbSession
 from skillgit.view import item as story_view
 from skillgit.view import score_tables as tables
-from skillgit.view.json_values import named_values
 from skillgit.view.surface import Screen
 
 with loaded_on_use():
@@ -21,8 +21,10 @@ with loaded_on_use():
     from skillgit.app.setup import plan
 
 ItemTable: TypeAlias = "items.ItemTable"
+Attempt: TypeAlias = "item.Attempt"
 ItemStory: TypeAlias = "item.ItemStory"
 ItemTrajectory: TypeAlias = "item.ItemTrajectory"
+ItemWords: TypeAlias = "item.ItemWords"
 _Bisected: TypeAlias = "bisect.Bisected | plan.Plan"
 _OfOne: TypeAlias = "ItemStory | ItemTrajectory | _Bisected"
 _NEWEST = 60  # attempts at one item that a person is shown without asking for all
@@ -96,7 +98,6 @@ def _story(session: VerbSession, request: ItemsRequest) -> Answer[ItemStory]:
         result=story,
         lines=story_view.lines(story, session.screen),
         pager=True,
-        document={field: value for field, value in named_values(story).items() if field != "attempts"},
     )
 
 
@@ -128,3 +129,8 @@ ITEMS = Verb(
 ITEM_TABLE = Verb("items", ItemsRequest, _table)
 ITEM_STORY = Verb("items", ItemsRequest, _story)
 ITEM_TRAJECTORY = Verb("items", ItemsRequest, _trajectory)
+
+
+def item_words(context: Context, revisions: Sequence[str], items: Iterable[str]) -> dict[str, ItemWords]:
+    """Return what each of ``items`` asks, and what each of ``revisions`` answered; no command prints it of many."""
+    return item.item_words(context, revisions, items)

@@ -17,8 +17,11 @@ from skillgit.verbs.verb import Answer, Effect, Form, Verb, VerbSession
 from skillgit.view.numbers import count
 
 with loaded_on_use():
-    from skillgit.app.deliver import report
+    from skillgit.app.attribution import provenance
+    from skillgit.app.deliver import report, summary
+    from skillgit.app.history import show
     from skillgit.report import page
+    from skillgit.view import run_summary
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,3 +65,19 @@ def _place(path: Path) -> Path:
 
 
 REPORT = Verb("report", ReportRequest, _report, lambda request: Effect.READS if request.output == "-" else Effect.FILES)
+
+
+def _in_short(session: VerbSession, request: ReportRequest) -> Answer[run_summary.SummaryFacts]:
+    context = session.context
+    in_short = summary.summary(context, request.run, most=1)  # it lists no events
+    run = in_short.run.name
+    result = run_summary.SummaryFacts(
+        summary=in_short,
+        text=summary.or_none(lambda: provenance.blame(context, f"{run}/best")),
+        settings=summary.or_none(lambda: show.run_settings(context, f"{run}/v0")),
+    )
+    return Answer(result=result, lines=run_summary.lines(result, session.screen))
+
+
+IN_SHORT = Verb("report", ReportRequest, _in_short)
+"""The run in short, as its page begins."""

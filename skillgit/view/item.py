@@ -8,9 +8,9 @@ from itertools import pairwise
 from shlex import quote
 from typing import TYPE_CHECKING, Final
 
-from skillgit.app.recorded.outcomes import ItemOutcome
 from skillgit.app.workspace.workspace import Absence, measure
 from skillgit.domain.asked_question import marked_question
+from skillgit.lazy import loaded_on_use
 from skillgit.view import numbers
 from skillgit.view.json_values import picked
 from skillgit.view.log import line as log_line
@@ -19,13 +19,19 @@ from skillgit.view.surface import Screen, Style
 from skillgit.view.table import Cell, Column, Table
 from skillgit.view.text import cut, fit, inert, one_line, pad, width, wrap
 
+with loaded_on_use():
+    from skillgit.app.recorded import outcomes
+
 if TYPE_CHECKING:
     from skillgit.app.history.bisect import Bisected
     from skillgit.app.history.item import Attempt, ItemStory, ItemTrajectory
 
 
 ATTEMPTS: Final[Table[Mapping[str, object]]] = Table(
-    "item/1", "attempts", "name commit hard soft failed measured answer feedback trajectory title"
+    "item/1",
+    "attempts",
+    "name commit hard soft failed measured answer feedback trajectory title",
+    head="run metric item task_type question first flips solved measured doubts every is_first unknown",
 )
 _HEAD, _TAIL = 200, 400
 _ANSWER = 28
@@ -67,7 +73,7 @@ def lines(story: ItemStory, screen: Screen) -> Iterator[str]:
 def records(story: ItemStory) -> Iterator[dict[str, object]]:
     """Yield the attempts for machine formats; scores are absent where one was not measured or failed to evaluate."""
     for attempt in story.attempts:
-        cell = attempt.outcome or ItemOutcome(hard=None, soft=None, value=None, measured=False)
+        cell = attempt.outcome or outcomes.ItemOutcome(hard=None, soft=None, value=None, measured=False)
         yield {
             **picked(attempt, "name commit version"),
             **picked(cell, "hard soft failed measured noted"),

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from skillgit.app.attribution.provenance import Blame, BlameRow, blame
-from skillgit.app.deliver.summary import RunSummary, VersionStanding, or_none, summary
-from skillgit.app.history.show import RunSettings, run_settings
-from skillgit.app.workspace.context import Context
 from skillgit.domain.address import version_label
 from skillgit.domain.cost import reuse
 from skillgit.view import numbers
@@ -18,9 +14,13 @@ from skillgit.view.runs import outcome, steps
 from skillgit.view.surface import Screen, Style
 from skillgit.view.text import cut, facts, headed, one_line, under, width, wrap
 
+if TYPE_CHECKING:
+    from skillgit.app.attribution.provenance import Blame, BlameRow
+    from skillgit.app.deliver.summary import RunSummary, VersionStanding
+    from skillgit.app.history.show import RunSettings
+
 _LABEL: Final = 11
 _LEAST = 24
-_NEWEST: Final = 1  # events that the summary is read with: it lists none
 _WIDEST: Final = 100
 _MARKER: Final = "skillgit:slow"  # what the limits of regions have, which are not rules
 
@@ -30,14 +30,6 @@ class SummaryFacts:
     summary: RunSummary
     text: Blame | None  # the best version's lines with their origins; absent where it has none
     settings: RunSettings | None  # absent where they are not here
-
-    @classmethod
-    def read(cls, context: Context, run: str) -> SummaryFacts:
-        return cls(
-            summary=summary(context, run, most=_NEWEST),
-            text=or_none(lambda: blame(context, f"{run}/best")),
-            settings=or_none(lambda: run_settings(context, f"{run}/v0")),
-        )
 
     @property
     def rules(self) -> tuple[BlameRow, ...]:

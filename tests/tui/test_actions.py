@@ -7,11 +7,11 @@ import pytest
 from program import git
 from sample_run import RUN
 
+from skillgit.tui.commands import Ran
 from skillgit.tui.screens.dialogs import AskScreen, ChoiceScreen, CommandLogScreen, NameScreen
 from skillgit.tui.screens.history import HistoryScreen
 from skillgit.tui.widgets.painted_lines import Paragraphs
 from skillgit.verbs.command_line import question_of
-from skillgit.view.commands import Ran
 
 
 def asked(app) -> str:

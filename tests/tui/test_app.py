@@ -10,13 +10,12 @@ from sample_run import RUN, write_run
 from skillgit.app.workspace.command_journal import commands as commands_of
 from skillgit.app.workspace.command_journal import start_command
 from skillgit.errors import UsageError
-from skillgit.tui import keymap, theme
+from skillgit.tui import commands, keymap, theme
+from skillgit.tui.commands import Ran
 from skillgit.tui.screens.dialogs import AskScreen, CommandLogScreen, HelpScreen, PromptScreen
 from skillgit.tui.screens.history import HistoryScreen
 from skillgit.tui.widgets.painted_lines import Paragraphs
 from skillgit.verbs.command_line import question_of
-from skillgit.view import commands
-from skillgit.view.commands import Ran
 
 
 @pytest.fixture

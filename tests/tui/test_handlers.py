@@ -27,12 +27,13 @@ SESSION = (
 
 @pytest.fixture
 def asked(monkeypatch) -> list[str]:
-    """Collect the use cases that are read."""
+    """Collect what is read: the names of verbs and of other reads."""
     found: list[str] = []
     read = SkillgitApp.read
 
     def noted(app, function, *args, **kwargs):
-        found.append(function.__name__)
+        verb = getattr(function, "__self__", None)
+        found.append(verb.name if isinstance(verb, Verb) else function.__name__)
         read(app, function, *args, **kwargs)
 
     monkeypatch.setattr(SkillgitApp, "read", noted)
@@ -60,9 +61,9 @@ def test_no_key_opens_a_repository_while_the_screen_waits(visit, press, monkeypa
 @pytest.mark.parametrize(
     ("keys", "wanted"),
     [
-        (["j"], ["_detail"]),
-        (["G"], ["read", "_detail"]),
-        (["x"], ["page", "read", "_detail"]),
+        (["j"], ["show"]),
+        (["G"], ["read", "show"]),
+        (["x"], ["page", "read", "show"]),
         (["right_square_bracket"], []),
         (["0", "1", "3", "2"], []),
         (["w"], []),
@@ -86,7 +87,7 @@ def test_what_is_narrowed_reads_no_scores_again(visit, press, asked):
     async def scenario(_app, pilot):
         asked.clear()
         await press(pilot, "slash", *"un")
-        assert set(asked) <= {"page", "_detail"}
+        assert set(asked) <= {"page", "show"}
         assert asked.count("page") == 2
 
     visit(scenario)

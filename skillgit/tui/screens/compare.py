@@ -13,9 +13,6 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal
 
-from skillgit.app.history.diff.items import Change, ItemChange, ItemDiff, items
-from skillgit.app.history.diff.rules import RulesDiffed, rule_diff
-from skillgit.app.history.diff.text import Diffed, diff
 from skillgit.domain.text_diff import CONTEXT
 from skillgit.errors import SkillgitError
 from skillgit.index.rows import LogRow
@@ -34,6 +31,17 @@ from skillgit.tui.widgets.painted_lines import (
     columns,
     on_one_line,
     rendered,
+)
+from skillgit.verbs.diff import (
+    ITEM_DIFF,
+    RULE_DIFF,
+    TEXT_DIFF,
+    Change,
+    Diffed,
+    DiffRequest,
+    ItemChange,
+    ItemDiff,
+    RulesDiffed,
 )
 from skillgit.view import numbers
 from skillgit.view.items import CHANGES, STYLES, change_words, headline, name, totals
@@ -150,15 +158,15 @@ class CompareScreen(SearchScreen):
         self.reload()
 
     def reload(self) -> None:
-        read = app_of(self).read
+        read, request = app_of(self).read, DiffRequest(a=self.a, b=self.b)
         self._read_text()
-        read(rule_diff, self.a, self.b, then=self._show_rules, on_error=self._without_rules, group="compare-rules")
-        read(items, self.a, self.b, then=self._show_items, on_error=self._without_items, group="compare-items")
+        read(RULE_DIFF.ask, request, then=self._show_rules, on_error=self._without_rules, group="compare-rules")
+        read(ITEM_DIFF.ask, request, then=self._show_items, on_error=self._without_items, group="compare-items")
 
     def _read_text(self) -> None:
+        request = DiffRequest(a=self.a, b=self.b, lines=self._around)
         then, fail = self._show_text, self.query_one(DiffView).fail
-        options = {"lines": self._around, "as_data": True}
-        app_of(self).read(diff, self.a, self.b, then=then, on_error=fail, group="compare-text", **options)
+        app_of(self).read(TEXT_DIFF.ask, request, then=then, on_error=fail, group="compare-text")
 
     def _show_text(self, diff: Diffed) -> None:
         self._sides = (diff.a, diff.b)

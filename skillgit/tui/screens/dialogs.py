@@ -14,14 +14,13 @@ from textual.containers import Horizontal, Vertical
 from textual.screen import ModalScreen, Screen, ScreenResultType
 from textual.widgets import Button, Input, Label, Static
 
-from skillgit.tui import keymap
+from skillgit.tui import commands, keymap
+from skillgit.tui.commands import Ran
 from skillgit.tui.keymap import bindings
 from skillgit.tui.widgets.lines import FindBar, OneLine
 from skillgit.tui.widgets.painted_lines import Painted, PaintedLines, Paragraph, Paragraphs, Part, RowList, app_of
 from skillgit.verbs.filter_language import TOKENS
-from skillgit.view import commands
 from skillgit.view.catalogue import ENTRIES
-from skillgit.view.commands import Ran
 from skillgit.view.surface import Style
 from skillgit.view.text import fit, one_line
 

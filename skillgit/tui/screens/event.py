@@ -15,7 +15,7 @@ from dataclasses import replace
 from datetime import datetime
 from functools import partial, partialmethod
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import ClassVar, Final
 
 from textual import on
 from textual.app import ComposeResult, SuspendNotSupported
@@ -24,7 +24,6 @@ from textual.containers import Vertical
 from textual.widgets import ContentSwitcher
 
 from skillgit.app.deliver.requests import USUAL_AGENTS, Scope
-from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.workspace import BRING
 from skillgit.domain.address import version_label
 from skillgit.domain.event_kinds import EventKind
@@ -47,6 +46,17 @@ from skillgit.tui.widgets.painted_lines import (
     app_of,
     rendered,
 )
+from skillgit.verbs.diff import (
+    EVENT_DETAIL,
+    SHOWN_FILE,
+    TEXT_DIFF,
+    Diffed,
+    DiffRequest,
+    EventDetail,
+    ItemChange,
+    Shown,
+    ShowRequest,
+)
 from skillgit.view import event_marks as cells
 from skillgit.view import numbers
 from skillgit.view.event_marks import Entry
@@ -54,19 +64,10 @@ from skillgit.view.items import STYLES, sign
 from skillgit.view.surface import Screen, Style
 from skillgit.view.text import fit, inert, one_line, pad, width
 
-# what reads events takes longer to load than the history to be painted, and is loaded in the thread that reads
 with loaded_on_use():
-    from skillgit.app.history import plumbing
-    from skillgit.app.history import show as reads
-    from skillgit.app.history.diff import text as diff_reads
     from skillgit.tui import prints
     from skillgit.tui.screens import item as items
     from skillgit.view import show as full
-
-if TYPE_CHECKING:
-    from skillgit.app.history.diff.items import ItemChange
-    from skillgit.app.history.diff.text import Diffed
-    from skillgit.app.history.show import EventDetail, Shown
 
 _DOCUMENT: Final = "SKILL.md"
 
@@ -170,7 +171,8 @@ class VersionScreen(SearchScreen):
     def action_editor_open(self) -> None:
         """Read the skill's document in the editor; what is changed there is not kept."""
         if self.current is not None:
-            app_of(self).read(_document, str(self.current.address), then=partial(self._edit, self.current))
+            request = ShowRequest(revision=f"{self.current.address}:{_DOCUMENT}")
+            app_of(self).read(SHOWN_FILE.ask, request, then=partial(self._edit, self.current))
 
     def _edit(self, row: LogRow, document: bytes) -> None:
         environ = app_of(self).context.environ
@@ -212,10 +214,6 @@ class VersionScreen(SearchScreen):
         self.detail.action_tab_prev()
 
 
-def _document(context: Context, revision: str) -> bytes:
-    return plumbing.cat(context, f"{revision}:{_DOCUMENT}")
-
-
 class EventScreen(VersionScreen):
     """One event in full."""
 
@@ -241,18 +239,6 @@ class EventScreen(VersionScreen):
 
 TABS: Final = ("Diff", "Edits", "Items", "Trace", "Message")
 _IDS: Final = tuple(name.lower() for name in TABS)
-
-
-def _detail(context: Context, commit: str) -> EventDetail:
-    return reads.event_detail(context, commit)
-
-
-def _words(context: Context, commit: str, items: Sequence[str]) -> dict[str, str]:
-    return prints.sayings(context, [commit], items)
-
-
-def _diff(context: Context, commit: str, *, lines: int) -> Diffed:
-    return diff_reads.diff(context, commit, lines=lines, as_data=True)
 
 
 class Detail(Vertical):
@@ -310,7 +296,8 @@ class Detail(Vertical):
             self._open_tab()
         if had_focus:
             self.view.focus()
-        app.read(_detail, row.commit, then=self._show, on_error=self._without, group="detail")
+        request = ShowRequest(revision=row.commit)
+        app.read(EVENT_DETAIL.ask, request, then=self._show, on_error=self._without, group="detail")
 
     def _show(self, detail: EventDetail) -> None:
         if self.row is None or detail.shown.row.commit != self.row.commit:
@@ -342,8 +329,8 @@ class Detail(Vertical):
         view = self.query_one(EventItems)
         if self.row is None or self.view is not view or view.words or not view.items:
             return
-        items = [row.item for row in view.items]
-        app_of(self).read(_words, self.row.commit, items, then=view.show_words, on_error=lambda _: None, group="words")
+        request = ([self.row.commit], [row.item for row in view.items])
+        app_of(self).read(prints.sayings, *request, then=view.show_words, on_error=lambda _: None, group="words")
 
     def _open_tab(self) -> None:
         self.query_one(ContentSwitcher).current = self._tab_id(self.tab_index)
@@ -376,10 +363,10 @@ class Detail(Vertical):
             if self.is_attached and self.row == row and diff.b is not None and diff.b.commit == row.commit:
                 self.query_one(DiffView).show_files(diff.files, context=lines)
 
-        app_of(self).read(_diff, row.commit, then=show, group="context", lines=lines)
+        app_of(self).read(TEXT_DIFF.ask, DiffRequest(a=row.commit, lines=lines), then=show, group="context")
 
 
-class EventMessage(RenderedLines["Shown"]):
+class EventMessage(RenderedLines[Shown]):
     def made(self, facts: Shown) -> Sequence[Painted]:
         ink = replace(self.ink, width=max(20, self.room - 2))
         # what the other tabs show, and the message below

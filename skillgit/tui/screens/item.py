@@ -13,7 +13,7 @@ from textual.binding import BindingType
 from textual.containers import Container, Vertical
 from textual.widgets import Static
 
-from skillgit.app.history.item import Attempt, ItemStory, ItemTrajectory, item_story, item_trajectory
+from skillgit.app.history.requests import ItemsRequest
 from skillgit.errors import SkillgitError
 from skillgit.index.rows import LogRow
 from skillgit.tui.keymap import bindings
@@ -31,6 +31,7 @@ from skillgit.tui.widgets.painted_lines import (
     on_one_line,
     rendered,
 )
+from skillgit.verbs.items import ITEM_STORY, ITEM_TRAJECTORY, Attempt, ItemStory, ItemTrajectory
 from skillgit.view.item import who_solves
 from skillgit.view.score_tables import sign
 from skillgit.view.surface import Screen, Style
@@ -157,8 +158,8 @@ class ItemScreen(SearchScreen):
         self.reload()
 
     def reload(self) -> None:
-        read, then, fail = app_of(self).read, self._show, self._without
-        read(item_story, self.run_name, self.item, limit=None, then=then, on_error=fail, group="item")
+        request = ItemsRequest(run=self.run_name, item=self.item)
+        app_of(self).read(ITEM_STORY.ask, request, then=self._show, on_error=self._without, group="item")
 
     @property
     def _facts(self) -> Screen:
@@ -226,8 +227,9 @@ class ItemScreen(SearchScreen):
         if attempt is not None:
             title += f"{sign(attempt.outcome, ink, attempt.absence)} {one_line(attempt.answer)} "
         self.say(f"{side}-title", title)
+        request = ItemsRequest(item=self.item, trajectory=commit)
         then, fail = view.show_trajectory, partial(view.fail, style=Style.FAINT)
-        app_of(self).read(item_trajectory, self.item, commit, then=then, on_error=fail, group=f"item-{side}")
+        app_of(self).read(ITEM_TRAJECTORY.ask, request, then=then, on_error=fail, group=f"item-{side}")
 
     def _move(self, by: int) -> None:
         strip = self.query_one(VersionStrip)

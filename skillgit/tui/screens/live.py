@@ -14,7 +14,6 @@ from textual.containers import Container
 from textual.screen import Screen
 from textual.widgets import Static
 
-from skillgit.app.history.status import Unfinished, spent_on_unfinished
 from skillgit.app.workspace.command_journal import CommandRecord
 from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.live import (
@@ -53,6 +52,7 @@ from skillgit.tui.widgets.painted_lines import (
 )
 from skillgit.verbs import browse
 from skillgit.verbs.browse import EventPage
+from skillgit.verbs.cost import COST, CostRequest, Spending
 from skillgit.view import event_marks as cells
 from skillgit.view import numbers, progress
 from skillgit.view.event_marks import Entry
@@ -83,7 +83,7 @@ class LiveScreen(Screen[None]):
         self._points: tuple[Point, ...] = ()
         self._steps_apart = 1
         self._read_of = ""
-        self._unfinished: tuple[Unfinished, ...] = ()
+        self._spending: Spending | None = None
 
     def compose(self) -> ComposeResult:
         yield OneLine(id="live-head")
@@ -148,15 +148,15 @@ class LiveScreen(Screen[None]):
             self.landed.tell("no event yet")
         if look.run and (before is None or before.standing is not look.standing):
             # what is not recorded yet of a run that no process works on; a trainer says it itself
-            self._unfinished = ()
+            self._spending = None
             if not look.is_alive:
                 read, then = app_of(self).read, self._show_unfinished
-                read(spent_on_unfinished, look.run, then=then, on_error=lambda _: None, group="unfinished")
+                read(COST.ask, CostRequest(run=look.run), then=then, on_error=lambda _: None, group="unfinished")
         self.failing.look(look.snapshot)
         self._say_lines()
 
-    def _show_unfinished(self, runs: tuple[Unfinished, ...] | None) -> None:
-        self._unfinished = runs or ()
+    def _show_unfinished(self, spending: Spending) -> None:
+        self._spending = spending
         self._say_lines()
 
     def _say(self, name: str, text: str, right: str = "") -> OneLine:
@@ -182,7 +182,7 @@ class LiveScreen(Screen[None]):
         message, hint, style = told(look)
         lines = [app.facts.paint(style, one_line(message))]
         lines += [app.facts.paint(Style.FAINT, f"hint: {one_line(hint)}")] if hint else []
-        lines += unfinished(self._unfinished, app.facts, with_run=False)
+        lines += unfinished(self._spending.unfinished if self._spending else None, app.facts, with_run=False)
         self._write("live-told", lines).display = bool(message)
 
     def _write(self, name: str, lines: Iterable[str]) -> Static:

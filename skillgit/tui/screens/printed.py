@@ -5,29 +5,25 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import ClassVar, Final
 
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal
 
-from skillgit.app.workspace.context import Context
 from skillgit.domain.cost import Grouping
 from skillgit.lazy import loaded_on_use
 from skillgit.tui.keymap import bindings
 from skillgit.tui.screens.dialogs import Choice, SearchScreen
 from skillgit.tui.widgets.lines import FindBar, KeyLine, OneLine, TabBar
 from skillgit.tui.widgets.painted_lines import PaintedLines, RenderedLines, app_of, broken, on_one_line
-from skillgit.view.surface import Screen, Style
+from skillgit.view.surface import Style
 from skillgit.view.text import one_line
 
 with loaded_on_use():
     from skillgit.tui import prints
     from skillgit.tui.screens import item as items
-
-if TYPE_CHECKING:
-    from skillgit.tui.prints import Lead, Printout, Words
 
 Prints = Mapping[str, str]
 """Names of tabs to the words of commands, in which ``{run}`` and ``{at}`` stand for the run and the event."""
@@ -45,21 +41,16 @@ ITEMS: Final[Prints] = {
 COST: Final[Prints] = {"In all": "cost {run}", **{by.capitalize(): f"cost {{run}} --by {by}" for by in Grouping}}
 
 
-def read(context: Context, words: Words, ink: Screen) -> Printout:
-    """Read a print; what it needs is loaded in the thread that reads."""
-    return prints.read(context, words, ink)
-
-
-class Printed(RenderedLines["Printout"]):
+class Printed(RenderedLines["prints.Printout"]):
     """What a command prints, as lines of which some open something."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("wide")
     has_cursor: ClassVar[bool] = True
     action_list_open = PaintedLines.open_row
-    words: Words = ()
+    words: prints.Words = ()
     _printed_in = 0  # columns
 
-    def show_print(self, words: Words) -> None:
+    def show_print(self, words: prints.Words) -> None:
         """Read and show what the command of ``words`` prints; where it is shown already, the cursor stays."""
         if self.words != words:
             self.words, self.facts, self.cursor = words, None, 0
@@ -68,13 +59,13 @@ class Printed(RenderedLines["Printout"]):
         if self._printed_in:  # else it is read once it is in sight
             then, fail = self._take_print, self.fail
             ink = replace(self.ink, width=self.room - 1)
-            app_of(self).read(read, words, ink, then=then, on_error=fail, group=f"print-{self.id}")
+            app_of(self).read(prints.read, words, ink, then=then, on_error=fail, group=f"print-{self.id}")
 
-    def _take_print(self, printout: Printout) -> None:
+    def _take_print(self, printout: prints.Printout) -> None:
         self.show(printout, from_top=self.facts is None)
         self.post_message(self.Moved(self, self.cursor))
 
-    def made(self, facts: Printout) -> list[object]:
+    def made(self, facts: prints.Printout) -> list[object]:
         return list(facts.lines)
 
     def on_resize(self) -> None:
@@ -83,7 +74,7 @@ class Printed(RenderedLines["Printout"]):
             self.show_print(self.words)
 
     @property
-    def lead(self) -> Lead | None:
+    def lead(self) -> prints.Lead | None:
         leads = self.facts.leads if self.facts is not None else {}
         return leads.get(self.cursor) or leads.get(self.cursor - self.count)
 
@@ -104,7 +95,7 @@ class PrintedScreen(SearchScreen):
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("printed", "tabs", "find")
 
-    def __init__(self, title: str, prints: Mapping[str, Words]) -> None:
+    def __init__(self, title: str, prints: Mapping[str, prints.Words]) -> None:
         super().__init__()
         self._heading, self._names, self._words, self._at = title, list(prints), list(prints.values()), 0
 

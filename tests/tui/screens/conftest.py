@@ -16,6 +16,9 @@ from skillgit.domain.trajectory import Turn
 from skillgit.errors import NotFoundError
 from skillgit.tui import theme
 from skillgit.tui.app import SkillgitApp
+from skillgit.verbs.diff import ITEM_DIFF, RULE_DIFF, TEXT_DIFF
+from skillgit.verbs.items import ITEM_STORY, ITEM_TRAJECTORY
+from skillgit.verbs.verb import Answer, Form
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -107,34 +110,41 @@ def stage(monkeypatch, tmp_path) -> Callable[..., ScreenStage]:
     context = Context(directory=tmp_path, environ={}, clock=lambda: cli_sample.NOW, entropy=bytes)
     whole = read_patch(diff_sample.PATCH)
 
-    def diff(_context, a, b, *, lines, as_data):
-        assert as_data
-        asked.append((a, b, lines))
-        found = replace(diff_sample.AS_DATA, files=detailed(whole, lines))
-        return found if (a, b) == ("v6", "v7") else replace(found, a=found.b, b=found.a)
+    def diff(session, request):
+        assert session.form is Form.VALUE
+        asked.append((request.a, request.b, request.lines))
+        found = replace(diff_sample.AS_DATA, files=detailed(whole, request.lines))
+        return found if (request.a, request.b) == ("v6", "v7") else replace(found, a=found.b, b=found.a)
 
-    def trajectory(_context, item, commit):
+    def trajectory(_session, request):
         # a thread that ends by StopIteration is waited for without end
-        told = next((known for known in ATTEMPTS if known.commit == commit), attempt("v6", FAILED, "324 m"))
+        known = (attempt for attempt in ATTEMPTS if attempt.commit == request.trajectory)
+        told = next(known, attempt("v6", FAILED, "324 m"))
         if told.outcome is None or told.outcome.hard is None:
-            raise NotFoundError(f"there is no trajectory of {item} under {told.name}", hint="fetch the evidence")
+            raise NotFoundError(
+                f"there is no trajectory of {request.item} under {told.name}", hint="fetch the evidence"
+            )
         turns = (
             Turn(role="user", content=QUESTION),
             Turn(role="tool", content=f"read_table(page=2) → 324 m\n{'row ' * 60}"),
             Turn(role="assistant", content=f"[bold]{told.answer}[/bold]"),
         )
-        return ItemTrajectory(run=cli_sample.RUN, item=item, attempt=told, turns=turns)
+        return ItemTrajectory(run=cli_sample.RUN, item=request.item, attempt=told, turns=turns)
 
     asked: list[tuple[str, str, int]] = []
     uses = {
-        "compare.diff": diff,
-        "compare.rule_diff": lambda *_: diff_sample.RULES,
-        "compare.items": lambda *_: diff_sample.ITEMS,
-        "item.item_story": lambda *_, **__: STORY,
-        "item.item_trajectory": trajectory,
+        "compare.TEXT_DIFF": (TEXT_DIFF, diff),
+        "compare.RULE_DIFF": (RULE_DIFF, lambda *_: diff_sample.RULES),
+        "compare.ITEM_DIFF": (ITEM_DIFF, lambda *_: diff_sample.ITEMS),
+        "item.ITEM_STORY": (ITEM_STORY, lambda *_: STORY),
+        "item.ITEM_TRAJECTORY": (ITEM_TRAJECTORY, trajectory),
     }
-    for name, use in uses.items():
-        monkeypatch.setattr(f"skillgit.tui.screens.{name}", use)
+
+    def answering(use):
+        return lambda session, request: Answer(result=use(session, request))
+
+    for name, (verb, use) in uses.items():
+        monkeypatch.setattr(f"skillgit.tui.screens.{name}", replace(verb, run=answering(use)))
 
     def build(screen: Screen[None], *, unicode: bool = True) -> ScreenStage:
         app = ScreenStage(context, screen, unicode=unicode)

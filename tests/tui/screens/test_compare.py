@@ -58,7 +58,9 @@ def test_both_sides_their_scores_and_the_sums_are_told(play):
 
 @pytest.mark.parametrize("sample", [diff_sample.OTHER_ITEMS, diff_sample.OTHER_SEED_ITEMS, diff_sample.ITEMS])
 def test_what_differs_besides_the_text_stands_above_the_scores(play, monkeypatch, sample):
-    monkeypatch.setattr("skillgit.tui.screens.compare.items", lambda *_: sample)
+    monkeypatch.setattr(
+        "skillgit.tui.screens.compare.ITEM_DIFF", replace(ITEM_DIFF, run=lambda *_: Answer(result=sample))
+    )
 
     async def scenario(_app, press):
         text = await press("tab", "tab")
@@ -199,7 +201,7 @@ def test_what_is_not_known_is_told_with_its_hint_and_the_rest_is_shown(play, mon
     def unknown(*_):
         raise NotFoundError("the outcomes of v6 are not known here", hint="fetch the [evidence]\x1b[2J")
 
-    monkeypatch.setattr("skillgit.tui.screens.compare.items", unknown)
+    monkeypatch.setattr("skillgit.tui.screens.compare.ITEM_DIFF", replace(ITEM_DIFF, run=unknown))
 
     async def scenario(_app, press):
         text = await press()

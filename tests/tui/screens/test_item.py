@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from skillgit.errors import NotFoundError
 from skillgit.tui.screens.item import ItemScreen, TrajectoryView, VersionStrip, _window
+from skillgit.verbs.items import ITEM_STORY
 
 SIZES = [
     pytest.param((104, 30), id="104x30"),
@@ -131,7 +134,7 @@ def test_an_unknown_item_is_told_with_its_hint(play, monkeypatch):
     def unknown(*_, **__):
         raise NotFoundError("run x has no selection item 'q99'", hint="did you mean q17?")
 
-    monkeypatch.setattr("skillgit.tui.screens.item.item_story", unknown)
+    monkeypatch.setattr("skillgit.tui.screens.item.ITEM_STORY", replace(ITEM_STORY, run=unknown))
 
     async def scenario(_app, press):
         text = await press("left", "right", "y")

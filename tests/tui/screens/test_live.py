@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from types import SimpleNamespace
 
 import cli_sample as sample
 import pytest
@@ -20,6 +21,8 @@ from skillgit.tui.screens.dialogs import AskScreen, HelpScreen
 from skillgit.tui.screens.event import EventScreen
 from skillgit.tui.screens.live import LiveScreen
 from skillgit.verbs.browse import EventPage
+from skillgit.verbs.cost import COST
+from skillgit.verbs.verb import Answer
 
 PID = 4127
 ROWS = (sample.R18, sample.V7, sample.V6, sample.V0)
@@ -153,7 +156,9 @@ def seen(monkeypatch):
         "browse.score_line": lambda *_: (POINTS, 1),
         "stop_after_step": asked("after its step"),
         "stop_now": asked("now"),
-        "spent_on_unfinished": lambda _, run: told["unfinished"].get(run),
+        "COST": replace(
+            COST, run=lambda _, request: Answer(result=SimpleNamespace(unfinished=told["unfinished"].get(request.run)))
+        ),
     }
     for name, use in uses.items():
         monkeypatch.setattr(f"skillgit.tui.screens.live.{name}", use)
