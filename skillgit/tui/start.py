@@ -23,9 +23,9 @@ from skillgit.lazy import loaded_on_use
 from skillgit.tui.keymap import KEYS
 from skillgit.verbs import browse
 from skillgit.verbs.browse import EventPage, Overview
+from skillgit.verbs.diff import TEXT_DIFF, DiffRequest
 
 with loaded_on_use():
-    from skillgit.app.history.diff import text
     from skillgit.tui import app
     from skillgit.tui.screens import compare
 
@@ -82,7 +82,8 @@ def browse_history(context: Context, run: str, ends: tuple[str, str] | None, *, 
     """Show the screens until the user leaves them: the history of ``run``, or the versions ``ends`` side by side."""
     if ends is not None:
         a, b = ends
-        diff = text.diff(context, a, b or f"{a.rpartition('/')[0]}/head".removeprefix("/"))
+        request = DiffRequest(a=a, b=b or f"{a.rpartition('/')[0]}/head".removeprefix("/"))
+        diff = TEXT_DIFF.ask(context, request)
         sides = [str(row.address) if row is not None else name for row, name in ((diff.a, a), (diff.b, b))]
         app.SkillgitApp(context, opening=partial(compare.CompareScreen, *sides), unicode=unicode).run(mouse=mouse)
         return

@@ -16,6 +16,7 @@ from skillgit.tui.screens.event import EventScreen
 from skillgit.tui.screens.item import ItemScreen
 from skillgit.tui.screens.live import LiveScreen
 from skillgit.tui.widgets.lines import KeyLine
+from skillgit.verbs.verb import Verb
 
 SESSION = (
     *("j", "k", "ctrl+d", "ctrl+u", "G", "g", "x", "x", "o", "o", "ctrl+g", "R"),

@@ -121,9 +121,8 @@ def stage(monkeypatch, tmp_path) -> Callable[..., ScreenStage]:
         known = (attempt for attempt in ATTEMPTS if attempt.commit == request.trajectory)
         told = next(known, attempt("v6", FAILED, "324 m"))
         if told.outcome is None or told.outcome.hard is None:
-            raise NotFoundError(
-                f"there is no trajectory of {request.item} under {told.name}", hint="fetch the evidence"
-            )
+            sentence = f"there is no trajectory of {request.item} under {told.name}"
+            raise NotFoundError(sentence, hint="fetch the evidence")
         turns = (
             Turn(role="user", content=QUESTION),
             Turn(role="tool", content=f"read_table(page=2) → 324 m\n{'row ' * 60}"),

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import diff_sample
 import pytest
 
@@ -9,6 +11,8 @@ from skillgit.tui.screens.dialogs import CopyScreen
 from skillgit.tui.screens.item import ItemScreen
 from skillgit.tui.widgets.diff_view import DiffView
 from skillgit.tui.widgets.lines import FindBar
+from skillgit.verbs.diff import ITEM_DIFF
+from skillgit.verbs.verb import Answer
 
 SIZES = [
     pytest.param((104, 30), id="104x30"),
@@ -58,9 +62,8 @@ def test_both_sides_their_scores_and_the_sums_are_told(play):
 
 @pytest.mark.parametrize("sample", [diff_sample.OTHER_ITEMS, diff_sample.OTHER_SEED_ITEMS, diff_sample.ITEMS])
 def test_what_differs_besides_the_text_stands_above_the_scores(play, monkeypatch, sample):
-    monkeypatch.setattr(
-        "skillgit.tui.screens.compare.ITEM_DIFF", replace(ITEM_DIFF, run=lambda *_: Answer(result=sample))
-    )
+    verb = replace(ITEM_DIFF, run=lambda *_: Answer(result=sample))
+    monkeypatch.setattr("skillgit.tui.screens.compare.ITEM_DIFF", verb)
 
     async def scenario(_app, press):
         text = await press("tab", "tab")

@@ -150,15 +150,16 @@ def seen(monkeypatch):
 
         return stop
 
+    def spending(_session, request):
+        return Answer(result=SimpleNamespace(unfinished=told["unfinished"].get(request.run)))
+
     uses = {
         "live": lambda *_, **__: told["look"],
         "browse.page": lambda *_, **__: EventPage(offset=0, rows=told["rows"], total=4, everything=4),
         "browse.score_line": lambda *_: (POINTS, 1),
         "stop_after_step": asked("after its step"),
         "stop_now": asked("now"),
-        "COST": replace(
-            COST, run=lambda _, request: Answer(result=SimpleNamespace(unfinished=told["unfinished"].get(request.run)))
-        ),
+        "COST": replace(COST, run=spending),
     }
     for name, use in uses.items():
         monkeypatch.setattr(f"skillgit.tui.screens.live.{name}", use)
