@@ -18,9 +18,9 @@ from urllib.parse import urlsplit
 from skillgit.errors import ConfigError, FatalBackendError
 from skillgit.plugin.backend import BackendInfo, Request
 from skillgit.plugin.backend_settings import Knob
+from skillgit.wire.json_values import fields_at
 from skillgit_backends.openai_wire import OpenAIWireBackend, Settings, Variant
 from skillgit_backends.openai_wire.variant import THINKING
-from skillgit_backends.provider_messages import mapping
 
 REGIONS = {"global_en": "https://api.minimax.io/v1", "cn_zh": "https://api.minimaxi.com/v1"}
 _STATUS = {
@@ -52,7 +52,7 @@ def _thinking(settings: Settings, request: Request) -> dict[str, Any]:
 
 
 def _fault(document: Mapping[str, object]) -> tuple[int, str] | None:
-    fields = mapping(document.get("base_resp"))
+    fields = fields_at(document, "base_resp")
     code = fields.get("status_code")
     if not isinstance(code, int) or not code:
         return None

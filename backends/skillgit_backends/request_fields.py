@@ -12,17 +12,7 @@ from skillgit.errors import ContentFilterError, FatalBackendError, PromptTooLong
 from skillgit.plugin.backend import NO_TOKENS, Image, Part, Request, Text
 
 _UNBILLED = (None, NO_TOKENS)
-_NAMES = {"stop": "stop texts"}
-_KEYS = {"temperature": "calls.temperature"}
 T = TypeVar("T")
-
-
-def refuse(request: Request, *fields: str, answerer: str) -> None:
-    """Refuse a request that sets one of ``fields``: ``answerer`` has no such parameter, and ignores none silently."""
-    for field in fields:
-        if getattr(request, field) not in (None, ()):
-            hint = f"leave {_KEYS.get(field, f'model.{field}')} empty"
-            raise FatalBackendError(f"{answerer} takes no {_NAMES.get(field, field)}", hint=hint)
 
 
 def _without_schema(request: Request) -> Request:

@@ -39,12 +39,12 @@ from skillgit.domain.evaluation import FailureKind
 from skillgit.domain.ids import digest
 from skillgit.domain.served_model import ServedModel
 from skillgit.domain.untrusted.model_text import storable
-from skillgit.endpoint.question import AgentQuestion
 from skillgit.errors import BackendError, ConfigError, ProviderFailureError, UnanswerableError
 from skillgit.lazy import loaded_on_use
 from skillgit.plugin.backend import NO_TOKENS, Message, Reply, ReplyForm, Request, Tool
 from skillgit.plugin.call_records import request_digest
 from skillgit.plugin.redaction import Redactor
+from skillgit.wire import AgentQuestion
 
 with loaded_on_use():
     from skillgit.endpoint import server

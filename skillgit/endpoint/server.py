@@ -1,4 +1,4 @@
-"""Serves the dialects on the loopback: one address for the process, one token for each call of an agent."""
+"""Serves every wire format on the loopback: one address for the process, one token for each call of an agent."""
 
 from __future__ import annotations
 
@@ -18,17 +18,14 @@ from aiohttp import web
 from skillgit.domain.ids import short_digest
 from skillgit.domain.trajectory import ToolUse, Turn
 from skillgit.domain.untrusted.json_limits import MOST_BYTES, DocumentError, read_document
-from skillgit.endpoint.chat import Chat
-from skillgit.endpoint.messages import Messages
-from skillgit.endpoint.question import AgentQuestion, QuestionError, WireDialect
-from skillgit.endpoint.responses import Responses
 from skillgit.errors import SkillgitError, UnanswerableError
 from skillgit.plugin.backend import ModelAccess, Reply, estimated_tokens, flatten
+from skillgit.wire import CHAT, FORMATS, MESSAGES, AgentQuestion, QuestionError, WireFormat
+from skillgit.wire.wire_format import frame
 
 if TYPE_CHECKING:
     Ask = Callable[[AgentQuestion, str, int], Awaitable[Reply]]
 
-DIALECTS: Final[tuple[WireDialect, ...]] = (Messages(), Responses(), Chat())
 _COMMIT_S = 30.0
 """Seconds after which a stream begins without an answer: before that, a refusal can still have a status of its own."""
 _KEEP_ALIVE_S = 3.0
@@ -67,7 +64,7 @@ class Lease:
         last = Turn(role="assistant", content=reply.text, tool_calls=calls)
         return (*(message.turn() for message in question.messages), last)
 
-    def answer(self, question: AgentQuestion, dialect: WireDialect, *, is_repeated: bool) -> asyncio.Task[Reply]:
+    def answer(self, question: AgentQuestion, wire: WireFormat, *, is_repeated: bool) -> asyncio.Task[Reply]:
         """Ask ``question``; an answer that did not arrive, or that the client says it asks for again, is not bought."""
         identity = question.identity
         task = self.undelivered.get(identity)
@@ -81,7 +78,7 @@ class Lease:
             else:
                 self.draws[identity] += 1
             self.questions += 1
-            asking = self._answered(question, dialect.provider, draw)
+            asking = self._answered(question, wire.provider, draw)
             task = asyncio.get_running_loop().create_task(asking, context=self.context.copy())
             self.undelivered[identity] = task
             self.tasks.add(task)
@@ -164,10 +161,10 @@ class MeteredEndpoint:
         async with self._starting:
             if self._runner is None:
                 app = web.Application(client_max_size=MOST_BYTES)
-                for dialect in DIALECTS:
+                for wire in FORMATS:
                     # Some agents add the version themselves, others take the address as it is.
-                    for path in (dialect.path, dialect.path.removeprefix("/v1")):
-                        app.router.add_post(path, partial(self._asked, dialect))
+                    for path in (wire.path, wire.path.removeprefix("/v1")):
+                        app.router.add_post(path, partial(self._asked, wire))
                 app.router.add_post("/v1/messages/count_tokens", self._counted)
                 app.router.add_get("/v1/models", self._models)
                 self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=1)
@@ -182,65 +179,64 @@ class MeteredEndpoint:
         token = bearer if scheme.lower() == "bearer" else ""
         return self._leases.get(request.headers.get("x-api-key", "") or token.strip())
 
-    async def _asked(self, dialect: WireDialect, request: web.Request) -> web.StreamResponse:
+    async def _asked(self, wire: WireFormat, request: web.Request) -> web.StreamResponse:
         lease = self._lease_of(request)
         if lease is None:
-            return _refused(dialect, _OVER)
+            return _refused(wire, _OVER)
         try:
-            question = dialect.read(await _body(request))
+            question = wire.read_question(await _body(request))
         except QuestionError as error:
-            return _refused(dialect, str(error))
+            return _refused(wire, str(error))
         if lease.refusal is not None:
-            return _refused(dialect, lease.refusal.message)
+            return _refused(wire, lease.refusal.message)
         is_repeated = request.headers.get("x-stainless-retry-count", "0") not in ("", "0")
-        task = lease.answer(question, dialect, is_repeated=is_repeated)
+        task = lease.answer(question, wire, is_repeated=is_repeated)
         name = short_digest([lease.access.token, question.identity, lease.questions])
         await asyncio.wait([task], timeout=_COMMIT_S if question.stream else None)
         response: web.StreamResponse
         if question.stream and not (task.done() and task.exception()):
             response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-store"})
             await response.prepare(request)
-            async for event in self._events(dialect, lease, question, task, name):
+            async for event in self._events(wire, lease, question, task, name):
                 await response.write(event)
         else:
             try:
-                response = web.json_response(dialect.document(question, task.result(), name))
+                response = web.json_response(wire.write_reply(question, task.result(), name))
             except SkillgitError as error:
-                return _refused(dialect, _noted(lease, error))
+                return _refused(wire, _noted(lease, error))
             await response.prepare(request)
         await response.write_eof()
         _arrived(request, lease, question)
         return response
 
     async def _events(
-        self, dialect: WireDialect, lease: Lease, question: AgentQuestion, task: asyncio.Task[Reply], name: str
+        self, wire: WireFormat, lease: Lease, question: AgentQuestion, task: asyncio.Task[Reply], name: str
     ) -> AsyncIterator[bytes]:
         while not task.done():
-            yield dialect.keep_alive
+            yield wire.keep_alive
             await asyncio.wait([task], timeout=_KEEP_ALIVE_S)
         try:
             reply = task.result()
         except SkillgitError as error:
-            yield dialect.failed(_noted(lease, error))
+            yield frame(wire.write_error_event(_noted(lease, error)))
         else:
-            for event in dialect.events(question, reply, name):
+            for event in wire.write_stream(question, reply, name):
                 yield event
 
     async def _counted(self, request: web.Request) -> web.Response:
         """Estimate the tokens of a prompt, which costs nothing."""
-        dialect = DIALECTS[0]
         if self._lease_of(request) is None:
-            return _refused(dialect, _OVER)
+            return _refused(MESSAGES, _OVER)
         try:
-            question = dialect.read(await _body(request))
+            question = MESSAGES.read_question(await _body(request))
         except QuestionError as error:
-            return _refused(dialect, str(error))
+            return _refused(MESSAGES, str(error))
         return web.json_response({"input_tokens": estimated_tokens(flatten(question.messages))})
 
     async def _models(self, request: web.Request) -> web.Response:
         """List one model in the form of both providers; every other name is answered by the same."""
         if self._lease_of(request) is None:
-            return _refused(DIALECTS[-1], _OVER)
+            return _refused(CHAT, _OVER)
         both = {"id": "skillgit", "object": "model", "owned_by": "skillgit", "created": 0}
         anthropic = {"type": "model", "display_name": "skillgit", "created_at": "1970-01-01T00:00:00Z"}
         pages = {"object": "list", "has_more": False, "first_id": "skillgit", "last_id": "skillgit"}
@@ -270,5 +266,5 @@ def _arrived(request: web.Request, lease: Lease, question: AgentQuestion) -> Non
         lease.delivered(question)
 
 
-def _refused(dialect: WireDialect, message: str) -> web.Response:
-    return web.json_response(dialect.failure(message), status=_REFUSED, headers=_NO_RETRY)
+def _refused(wire: WireFormat, message: str) -> web.Response:
+    return web.json_response(wire.write_error(message), status=_REFUSED, headers=_NO_RETRY)

@@ -21,7 +21,6 @@ from skillgit.domain.outcomes import outcome_row, read_outcome
 from skillgit.domain.protected_regions import frontmatter
 from skillgit.domain.skill import DOCUMENT, Skill
 from skillgit.domain.trajectory import Item, Rollout, Trajectory, Turn
-from skillgit.endpoint.question import AgentQuestion
 from skillgit.engine.concurrency import growing, ordered
 from skillgit.engine.method_settings import Companions, PairPolicy, TargetSettings
 from skillgit.engine.minibatches import shuffle, slow_sample, stream
@@ -30,6 +29,7 @@ from skillgit.engine.trajectory_elision import LEAST, elide
 from skillgit.errors import BackendError, ConfigError, EnvironmentFaultError, SandboxError
 from skillgit.executors.attempt import RestartableModel, Row, described
 from skillgit.plugin.backend import Message, Reply, ReplyForm, Tool
+from skillgit.wire import AgentQuestion
 
 if TYPE_CHECKING:
     from skillgit.endpoint.server import Ask, Lease

@@ -16,10 +16,10 @@ from skillgit.domain.evaluation import Loading, Scored
 from skillgit.domain.outcomes import outcome_row
 from skillgit.domain.skill import Skill
 from skillgit.domain.trajectory import Item, Trajectory, Turn
-from skillgit.endpoint.question import AgentQuestion
 from skillgit.errors import BackendError, ConfigError, EnvironmentFaultError, SandboxError
 from skillgit.plugin.backend import Message, Reply, ReplyForm, Tool
 from skillgit.plugin.environment import Environment, LongLived, ModelEndpoint
+from skillgit.wire import AgentQuestion
 
 if TYPE_CHECKING:
     from skillgit.endpoint.server import Ask, Lease

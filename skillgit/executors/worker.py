@@ -24,7 +24,6 @@ from skillgit import errors
 from skillgit.domain.evaluation import Split
 from skillgit.domain.skill import Skill
 from skillgit.domain.trajectory import Item
-from skillgit.endpoint.question import AgentQuestion
 from skillgit.errors import ConfigError, SkillgitError
 from skillgit.executors.attempt import AskedModel, Inline, described, fault_of
 from skillgit.lazy import loaded_on_use
@@ -32,6 +31,7 @@ from skillgit.plugin.backend import Message, Reply, ReplyForm, Tool
 from skillgit.plugin.environment import Environment
 from skillgit.plugin.plugin_identity import environment_digest
 from skillgit.plugin.registry import find_environment
+from skillgit.wire import AgentQuestion
 
 with loaded_on_use():
     from skillgit.endpoint import server

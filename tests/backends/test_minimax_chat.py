@@ -8,8 +8,9 @@ from wire import wire_server
 
 from skillgit.errors import ContentFilterError, FatalBackendError, RetryableBackendError
 from skillgit.plugin.backend import Request, user
+from skillgit_backends.backend_settings import Endpoint
 from skillgit_backends.minimax_chat import MiniMaxChatBackend, _fault
-from skillgit_backends.openai_wire.endpoint import Endpoint, ServerFault, judged
+from skillgit_backends.provider_failures import ServerFault, judge
 
 QUESTION = Request(model="MiniMax-M3-echo", messages=(user("hello"),), reasoning_effort="high")
 
@@ -63,8 +64,8 @@ def test_a_model_that_always_thinks_is_not_told_to_stop():
 )
 def test_errors_in_answers_of_status_200_are_recognised(code, kind, told):
     status, said = _fault({"base_resp": {"status_code": code, "status_msg": "what"}})
-    here = Endpoint(url="https://h/v1", key="k", key_name="MINIMAX_API_KEY")
-    error = judged(ServerFault(status=status, message=said), here, "minimax_chat")
+    here = Endpoint(backend="minimax_chat", url="https://h/v1", key="k", key_name="MINIMAX_API_KEY")
+    error = judge(ServerFault(status=status, message=said), here)
     assert isinstance(error, kind)
     assert told in error.message
 

@@ -75,7 +75,7 @@ def test_a_model_that_only_responses_knows_is_asked_there_by_a_version_that_has_
 
 
 def test_openai_itself_is_asked_by_the_dialect_that_knows_the_request(wire, monkeypatch):
-    monkeypatch.setattr("skillgit_backends.openai_wire.endpoint.Endpoint.official", property(lambda _: True))
+    monkeypatch.setattr("skillgit_backends.backend_settings.Endpoint.official", property(lambda _: True))
     base_url = f"{wire.url}/v1"
     answer(HELLO, base_url=base_url)
     answer(replace(HELLO, tools=(TOOL,)), base_url=base_url)

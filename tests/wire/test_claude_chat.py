@@ -52,5 +52,5 @@ def test_a_key_that_is_refused_ends_the_run_at_once_and_is_not_told(tmp_path):
     with wire_server(faults=Faults(rate=1, kinds=("unauthorized",))) as wire:
         ended = train(repository, *QUICK, url=wire.url, code=5)
         assert len(wire.log()) < 40
-    assert "refused the request (401)" in ended.err
+    assert "refused the key (401)" in ended.err
     assert KEY not in ended.err + ended.out

@@ -13,6 +13,7 @@ from skillgit.errors import ConfigError, FatalBackendError, UnusableAnswerError
 from skillgit.plugin.backend import NO_TOKENS, Reply, Request
 from skillgit.plugin.backend_settings import Knob, read_settings
 from skillgit.plugin.skill_loads import ToolLog
+from skillgit.wire.wire_format import refuse
 from skillgit_backends.agent_cli.backend import (
     MODEL_BACKEND,
     START_TIMEOUT,
@@ -26,7 +27,6 @@ from skillgit_backends.agent_cli.backend import (
 from skillgit_backends.agent_cli.error_mapping import BY_HAND, failure
 from skillgit_backends.agent_cli.process import Event
 from skillgit_backends.agent_cli.prompting import Assignment, assignment, offer, read_answer
-from skillgit_backends.request_fields import refuse
 
 
 @dataclass(slots=True, kw_only=True)

@@ -42,6 +42,7 @@ from skillgit.plugin.backend import BackendInfo, FinishReason, Reply, Request, U
 from skillgit.plugin.backend_settings import Knob
 from skillgit.plugin.redaction import redact
 from skillgit.plugin.skill_loads import ToolLog
+from skillgit.wire.wire_format import refuse
 from skillgit_backends.agent_cli.backend import (
     MODEL_BACKEND,
     START_TIMEOUT,
@@ -69,7 +70,6 @@ from skillgit_backends.agent_cli.process import (
 )
 from skillgit_backends.agent_cli.prompting import SCHEMA, Assignment, assignment, offer, read_answer, tool_turns
 from skillgit_backends.backend_settings import NO_KEY, gets_usual_key
-from skillgit_backends.request_fields import refuse
 
 NAME = "claude_code_exec"
 DEFAULT_TIMEOUT_S = 600.0

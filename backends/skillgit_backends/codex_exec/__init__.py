@@ -42,6 +42,7 @@ from skillgit.files import read_plain
 from skillgit.plugin.backend import NO_TOKENS, BackendInfo, Reply, Request, Usage
 from skillgit.plugin.backend_settings import Knob
 from skillgit.plugin.skill_loads import ToolLog
+from skillgit.wire.wire_format import refuse
 from skillgit_backends.agent_cli.backend import (
     MODEL_BACKEND,
     START_TIMEOUT,
@@ -66,7 +67,6 @@ from skillgit_backends.agent_cli.process import (
     text_at,
 )
 from skillgit_backends.agent_cli.prompting import SCHEMA, Assignment, assignment, offer, read_answer, tool_turns
-from skillgit_backends.request_fields import refuse
 
 NAME = "codex_exec"
 DEFAULT_TIMEOUT_S = 600.0

@@ -1,7 +1,6 @@
 """What all backends share that speak OpenAI's protocol; each of them is a :class:`Variant` in a package of its own.
 
-How an address and a key are found, the connection, the two dialects (chat completions and Responses), and what a
-failure means. The SDK is imported at the first call.
+How an address and a key are found, which of the two wire formats is asked in, and what servers list.
 """
 
 from __future__ import annotations
@@ -9,105 +8,31 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-import ssl
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import ClassVar
 
 from skillgit.domain.did_you_mean import nearest
 from skillgit.domain.untrusted.json_limits import DocumentError, read_document
 from skillgit.errors import BackendError, FatalBackendError
 from skillgit.plugin.backend import BackendInfo, ModelServer, Probe, Reply, Request, encodable, token_count
-from skillgit_backends.backend_settings import NO_KEY
-from skillgit_backends.openai_wire import dialects
-from skillgit_backends.openai_wire.dialects import mappings, not_an_answer
-from skillgit_backends.openai_wire.endpoint import (
-    UNKNOWN_MODEL,
-    Endpoint,
-    ServerFault,
-    Variables,
-    embedded,
-    failure,
-    find_endpoint,
-    find_server,
-    judged,
-    looked_at,
-    require_address,
-)
+from skillgit.wire import CHAT, RESPONSES, WireFormat
+from skillgit.wire.json_values import Fields, entries_at, fields_at, text_at
+from skillgit_backends.backend_settings import Endpoint
+from skillgit_backends.openai_wire.endpoint import Variables, find_endpoint, find_server, looked_at, require_address
 from skillgit_backends.openai_wire.served_facts import served_facts
 from skillgit_backends.openai_wire.variant import Settings, Variant, read_settings
-from skillgit_backends.provider_messages import mapping
+from skillgit_backends.provider_failures import UNKNOWN_MODEL, ServerFault, embedded, judge
 from skillgit_backends.request_fields import Refusals
+from skillgit_backends.sdk_connection import OpenAIConnection
 
-if TYPE_CHECKING:
-    from openai import AsyncOpenAI, RequestOptions
-
-
-_CONNECT_S = 20.0
+_RESPONSES_AT_AZURE = "2025-04-01-preview"  # the oldest version of Azure's API that is asked for Responses
+_RESPONSES_ONLY = re.compile(r"codex|computer-use|deep-research|(?:\A|[/-])(?:o\d|gpt-\d+(?:\.\d+)?)-pro\b")
 
 
-class Connection:
-    """Holds the client; keys live in it and nowhere else."""
-
-    def __init__(self, backend: str, timeout_s: float) -> None:
-        self._backend = backend
-        self._timeout_s = timeout_s
-        self._client: AsyncOpenAI | None = None
-        self._made_for: tuple[asyncio.AbstractEventLoop, Endpoint] | None = None
-        self._to_close: list[Any] = []
-
-    def client(self, endpoint: Endpoint) -> AsyncOpenAI:
-        here = (asyncio.get_running_loop(), endpoint)
-        if self._client is None or self._made_for != here:
-            # Calls may still be in flight on the one before, so it is closed only at the end.
-            self._client, self._made_for = self._made(endpoint), here
-            self._to_close.append(self._client)
-        return self._client
-
-    async def aclose(self) -> None:
-        closing, self._to_close = self._to_close, []
-        self._client, self._made_for = None, None
-        for handle in closing:
-            await handle.close()
-
-    def _made(self, endpoint: Endpoint) -> AsyncOpenAI:
-        from openai import AsyncAzureOpenAI, AsyncOpenAI, DefaultAioHttpClient, Timeout  # noqa: PLC0415 - slow
-
-        from skillgit_backends.bounded_http import BoundedClient  # noqa: PLC0415
-
-        class OpenAIHttpClient(BoundedClient, DefaultAioHttpClient):
-            """The SDK's client over aiohttp, with limits, and redirects that stay where they are."""
-
-        timeout = Timeout(self._timeout_s, connect=min(_CONNECT_S, self._timeout_s))
-        # Without TLS no certificates count, which spares reading all that there are.
-        verify = endpoint.url.startswith("https:") or ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        transport = OpenAIHttpClient(backend=self._backend, timeout=timeout, verify=verify)
-        if not endpoint.azure:
-            return AsyncOpenAI(
-                base_url=endpoint.url, api_key=endpoint.key or NO_KEY, max_retries=0, http_client=transport
-            )
-        return AsyncAzureOpenAI(
-            azure_endpoint=endpoint.url.rstrip("/"),
-            api_version=endpoint.version,
-            api_key=endpoint.key or None,
-            azure_ad_token_provider=None if endpoint.key else self._tokens(endpoint),
-            max_retries=0,
-            http_client=transport,
-        )
-
-    def _tokens(self, endpoint: Endpoint) -> Callable[[], Awaitable[str]]:
-        """Return where the SDK gets a token for each call; it is kept until shortly before it expires."""
-        try:
-            from azure.identity.aio import AzureCliCredential, ManagedIdentityCredential, get_bearer_token_provider  # noqa: PLC0415 - an extra that few need
-        except ImportError:
-            raise FatalBackendError(
-                f"the sign-in '{endpoint.auth}' needs the package azure-identity",
-                hint="pip install 'skillgit[azure]', or put a key into AZURE_OPENAI_API_KEY",
-            ) from None
-        is_cli, client_id = endpoint.auth == "azure_cli", endpoint.client_id or None
-        credential = AzureCliCredential() if is_cli else ManagedIdentityCredential(client_id=client_id)
-        self._to_close.append(credential)
-        return get_bearer_token_provider(credential, endpoint.scope)
+def wants_responses(model: str) -> bool:
+    """Say whether ``model`` of OpenAI cannot be asked by chat completions."""
+    return _RESPONSES_ONLY.search(model) is not None
 
 
 _NAMES = ("max_model_len", "context_length", "context_window")  # vLLM and SGLang; gateways; others
@@ -118,7 +43,7 @@ _NAMED = 12
 
 def model_names(document: object) -> list[str]:
     """Return the names of the models that a server lists."""
-    return [str(entry["id"]) for entry in mappings(mapping(document).get("data")) if isinstance(entry.get("id"), str)]
+    return [name for entry in entries_at(document, "data") if (name := text_at(entry, "id"))]
 
 
 def known_models(model: str, names: list[str], role: str) -> str:
@@ -134,9 +59,9 @@ def known_models(model: str, names: list[str], role: str) -> str:
 
 def context_in(document: object, model: str) -> int | None:
     """Return the tokens that ``model`` takes as ``GET /models`` reports them; None if it does not."""
-    for entry in mappings(mapping(document).get("data")):
+    for entry in entries_at(document, "data"):
         if entry.get("id") == model:
-            meta = mapping(entry.get("meta"))  # llama.cpp
+            meta = fields_at(entry, "meta")  # llama.cpp
             numbers = (
                 token_count(fields.get(name))
                 for fields, names in ((entry, _NAMES), (meta, ("n_ctx",)))
@@ -162,7 +87,7 @@ class OpenAIWireBackend:
 
     def __init__(self, settings: Mapping[str, object]) -> None:
         self._settings = read_settings(self.variant, settings)
-        self._connection = Connection(self.variant.name, self._settings.timeout_s)
+        self._connection = OpenAIConnection(self._settings.timeout_s)
         self._role = ""
         self._learnt: dict[tuple[str, str], str] = {}
         self._refusals = Refusals()
@@ -179,13 +104,21 @@ class OpenAIWireBackend:
             raise
 
     async def _answer(self, request: Request, endpoint: Endpoint) -> Reply:
-        client = self._connection.client(endpoint)
         adapted_request = self._adapted(request, endpoint)
-        if self._wants_responses(adapted_request, endpoint):
-            body, read = await self._ask_responses(client, adapted_request, endpoint), dialects.read_responses
+        wire = self._format(adapted_request, endpoint)
+        if wire is RESPONSES:
+            is_old = endpoint.azure and endpoint.version < _RESPONSES_AT_AZURE
+            query = {"api-version": _RESPONSES_AT_AZURE} if is_old else {}
+            answer = await self._connection.post(endpoint, "/responses", self._body(wire, adapted_request), query)
         else:
-            body, read = await self._ask_chat(client, adapted_request, endpoint), dialects.read_chat
-        return read(self._checked(body, endpoint), adapted_request, self.variant.name)
+            answer = await self._ask_chat(adapted_request, endpoint)
+        try:
+            document = read_document(answer)
+        except DocumentError as error:
+            raise wire.not_an_answer(self.variant.name, str(error)) from None
+        if not isinstance(document, dict):
+            raise wire.not_an_answer(self.variant.name, "is not an object of JSON")
+        return self._read(wire, document, adapted_request, endpoint)
 
     def play(self, role: str) -> tuple[str, ...]:
         """Look for the variables of ``role`` before the shared ones; return those of its own that are set."""
@@ -209,8 +142,7 @@ class OpenAIWireBackend:
         """Return what the server lists as its models; None if it lists none, which a server need not do."""
         try:
             async with asyncio.timeout(_LIST_S):
-                client = self._connection.client(endpoint)
-                return read_document(await self._sent(client.models.with_raw_response.list(), endpoint))
+                return read_document(await self._connection.get(endpoint, "/models"))
         except (BackendError, TimeoutError, ValueError):
             return None
 
@@ -223,7 +155,7 @@ class OpenAIWireBackend:
         if endpoint.azure:
             return {}  # a deployment has no list of models
         # A connection of its own, for the caller may be in another event loop than the calls.
-        connection = Connection(self.variant.name, _FACTS_S)
+        connection = OpenAIConnection(_FACTS_S)
         try:
             async with asyncio.timeout(_FACTS_S):
                 return await served_facts(lambda url: self._listed(connection, endpoint, url), endpoint.url, model)
@@ -232,14 +164,10 @@ class OpenAIWireBackend:
         finally:
             await connection.aclose()
 
-    async def _listed(self, connection: Connection, endpoint: Endpoint, url: str) -> object:
+    async def _listed(self, connection: OpenAIConnection, endpoint: Endpoint, url: str) -> object:
         """Return the JSON at ``url``; None if the server has nothing there. A BackendError if it does not answer."""
-        from httpx2 import Response  # noqa: PLC0415 - slow to import; the SDK has done so
-
-        options: RequestOptions = {"security": {"bearer_auth": True}}
-        call = connection.client(endpoint).get(url, cast_to=Response, options=options)
         try:
-            return read_document(await self._sent(call, endpoint))
+            return read_document(await connection.get(endpoint, url))
         except DocumentError:
             return None
         except BackendError as error:
@@ -265,84 +193,43 @@ class OpenAIWireBackend:
             max_output_tokens=limit if settings.max_tokens is None else min(limit, settings.max_tokens),
         )
 
-    def _wants_responses(self, request: Request, endpoint: Endpoint) -> bool:
+    def _format(self, request: Request, endpoint: Endpoint) -> WireFormat:
         if self._settings.api != "auto":
-            return self._settings.api == "responses"
+            return RESPONSES if self._settings.api == "responses" else CHAT
         # Newer models of OpenAI take tools together with an effort only there.
         both = bool(request.tools and request.reasoning_effort) and not endpoint.azure
-        return endpoint.official and (both or dialects.wants_responses(request.model))
+        return RESPONSES if endpoint.official and (both or wants_responses(request.model)) else CHAT
 
-    async def _ask_responses(self, client: AsyncOpenAI, request: Request, endpoint: Endpoint) -> bytes:
-        old = endpoint.azure and endpoint.version < dialects.AZURE_VERSION
-        query = {"api-version": dialects.AZURE_VERSION} if old else {}
-        return await self._posted(client, "/responses", self._responses_body(request), endpoint, query)
-
-    def _responses_body(self, request: Request) -> dict[str, Any]:
-        return dialects.responses_parameters(request) | self.variant.extra_body(self._settings, request)
-
-    async def _ask_chat(self, client: AsyncOpenAI, request: Request, endpoint: Endpoint) -> bytes:
+    async def _ask_chat(self, request: Request, endpoint: Endpoint) -> bytes:
         """Ask by chat completions; which of two names the server has for a reply's limit is learned once, for free."""
-        limit_name = self._limit_name(request, endpoint)
+        limit_name, path = self._limit_name(request, endpoint), "/chat/completions"
         try:
-            return await self._posted(client, "/chat/completions", self._chat_body(request, limit_name), endpoint, {})
+            return await self._connection.post(endpoint, path, self._body(CHAT, request, limit_name))
         except FatalBackendError as error:
             parameter = self._settings.token_parameter
             if parameter != "auto" or limit_name not in error.message or not _NOT_KNOWN.search(error.message):
                 raise
         limit_name = self._learnt[endpoint.url, request.model] = _OLDER if limit_name == _NEWER else _NEWER
-        return await self._posted(client, "/chat/completions", self._chat_body(request, limit_name), endpoint, {})
+        return await self._connection.post(endpoint, path, self._body(CHAT, request, limit_name))
 
     def _limit_name(self, request: Request, endpoint: Endpoint) -> str:
         parameter = self._settings.token_parameter
         usual_name = self._learnt.get((endpoint.url, request.model), _NEWER if endpoint.official else _OLDER)
         return usual_name if parameter == "auto" else parameter
 
-    def _chat_body(self, request: Request, limit_name: str) -> dict[str, Any]:
-        return dialects.chat_parameters(request, limit_name) | self.variant.extra_body(self._settings, request)
+    def _body(self, wire: WireFormat, request: Request, limit_name: str = "") -> Fields:
+        body = wire.write_question(request) if wire is RESPONSES else CHAT.write_question(request, limit_name)
+        return body | self.variant.extra_body(self._settings, request)
 
-    async def _posted(
-        self, client: AsyncOpenAI, path: str, body: dict[str, Any], endpoint: Endpoint, query: dict[str, str]
-    ) -> bytes:
-        """Post ``body`` unchanged: the SDK's typed methods walk through all of it first, at twice the cost."""
-        from httpx2 import Response  # noqa: PLC0415 - slow to import; the SDK has done so
-
-        # As the typed methods have it; what the SDK takes without it sends a key of an administrator that it finds.
-        options: RequestOptions = {"security": {"bearer_auth": True}, "params": query}
-        return await self._sent(client.post(path, cast_to=Response, body=body, options=options), endpoint)
-
-    async def _sent(self, call: Awaitable[Any], endpoint: Endpoint) -> bytes:
-        try:
-            answer = await call
-        except BackendError:
-            raise
-        except Exception as error:  # SDK, transport and sign-in raise classes of their own; the rest is raised again
-            fault = failure(error, endpoint, self.variant.name)
-            if fault is None:
-                raise
-            raise fault from None  # the SDK's error may quote the key
-        body: bytes = answer.content
-        return body
-
-    def _checked(self, body: bytes, endpoint: Endpoint) -> Mapping[str, object]:
-        """Return what an answer of status 200 says, unless it is an error after all."""
-        name = self.variant.name
-        try:
-            document = read_document(body)
-        except DocumentError as error:
-            raise not_an_answer(name, str(error)) from None
-        if not isinstance(document, dict):
-            raise not_an_answer(name, "is not an object of JSON")
-        return self._without_fault(document, endpoint)
-
-    def _without_fault(self, document: Mapping[str, object], endpoint: Endpoint) -> Mapping[str, object]:
-        name = self.variant.name
-        fault = self.variant.fault(document)
-        problem = judged(ServerFault(status=fault[0], message=fault[1]), endpoint, name) if fault is not None else None
-        if problem is None and document.get("error"):
-            problem = embedded(document["error"], endpoint, name)
+    def _read(self, wire: WireFormat, document: Fields, request: Request, endpoint: Endpoint) -> Reply:
+        """Return the reply in an answer of status 200, unless it is an error after all."""
+        fault, error = self.variant.fault(document), document.get("error")
+        problem = judge(ServerFault(status=fault[0], message=fault[1]), endpoint) if fault is not None else None
+        if problem is None and error:
+            problem = embedded(error, endpoint)
         if problem is None:
-            return document
-        problem.usage = dialects.billed(document)
+            return wire.read_reply(document, request, self.variant.name)
+        problem.usage = wire.read_billed(document)
         raise problem
 
 

@@ -16,8 +16,7 @@ import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from skillgit.domain.ids import short_digest
-from skillgit_backends.openai_wire.dialects import mappings
-from skillgit_backends.provider_messages import mapping
+from skillgit.wire.json_values import entries_at, fields_at
 
 _ENTRY = ("digest", "owned_by", "parent", "quantization", "root", "size")
 _META = ("ftype", "n_params", "size")
@@ -30,8 +29,8 @@ Facts = dict[str, object]
 
 async def served_facts(ask: Callable[[str], Awaitable[object]], url: str, model: str) -> Facts:
     """Return the facts about ``model`` of the server at ``url``; ``ask`` returns the JSON at a path or an address."""
-    entry = _entry(mappings(mapping(await ask("/models")).get("data")), "id", model)
-    meta = mapping(entry.get("meta"))
+    entry = _entry(entries_at(await ask("/models"), "data"), "id", model)
+    meta = fields_at(entry, "meta")
     facts: Facts = {name: entry.get(name) for name in _ENTRY} | {name: meta[name] for name in _META if name in meta}
     listed_name = str(entry.get("id") or "")
     if listed_name and listed_name != model:
@@ -45,7 +44,7 @@ async def _facts_of_its_own(
 ) -> Facts:
     owner = listed.get("owned_by")
     if owner == _LLAMA_CPP:
-        properties = mapping(await ask(f"{root}/props"))
+        properties = fields_at(await ask(f"{root}/props"))
         template = properties.get("chat_template")
         return {
             "file": properties.get("model_path"),
@@ -53,12 +52,12 @@ async def _facts_of_its_own(
             "template": short_digest(template) if template else None,
         }
     if owner == _LM_STUDIO:
-        entry = _entry(mappings(mapping(await ask(f"{root}/api/v0/models")).get("data")), "id", model)
+        entry = _entry(entries_at(await ask(f"{root}/api/v0/models"), "data"), "id", model)
         return {name: entry.get(name) for name in ("arch", "publisher", "quantization")}
     if ":" not in str(listed.get("id")):
         return {}
-    entry = _entry(mappings(mapping(await ask(f"{root}/api/tags")).get("models")), "name", model)
-    details = mapping(entry.get("details"))
+    entry = _entry(entries_at(await ask(f"{root}/api/tags"), "models"), "name", model)
+    details = fields_at(entry, "details")
     return {name: entry.get(name) for name in ("digest", "size") if name in entry} | {
         name: details[name] for name in ("parameter_size", "quantization_level") if name in details
     }

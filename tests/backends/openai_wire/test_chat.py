@@ -4,7 +4,7 @@ import pytest
 
 from skillgit.errors import ContentFilterError, FatalBackendError, RefusalError, RetryableBackendError
 from skillgit.plugin.backend import Image, Message, Request, Text, Tool, ToolCall, Usage, assistant, system, user
-from skillgit_backends.openai_wire.dialects import chat_parameters, read_chat
+from skillgit.wire import CHAT
 
 REQUEST = Request(model="m", messages=(system("be brief"), user("hello there")))
 OLDER = "max_tokens"
@@ -12,12 +12,12 @@ PICTURE = Image(media_type="image/png", data="AAAA", detail="high")
 
 
 def asked(*messages, **settings):
-    return chat_parameters(Request(model="m", messages=messages, max_output_tokens=100, **settings), OLDER)
+    return CHAT.write_question(Request(model="m", messages=messages, max_output_tokens=100, **settings), OLDER)
 
 
 def answered(message, reason="stop", **more):
     document = {"choices": [{"message": message, "finish_reason": reason}], **more}
-    return read_chat(document, REQUEST, "openai_chat")
+    return CHAT.read_reply(document, REQUEST, "openai_chat")
 
 
 def test_only_what_is_set_is_sent():
@@ -130,7 +130,7 @@ def test_reasons_to_finish(message, reason, finish):
 )
 def test_what_is_no_answer_is_asked_again(document):
     with pytest.raises(RetryableBackendError):
-        read_chat(document, REQUEST, "openai_chat")
+        CHAT.read_reply(document, REQUEST, "openai_chat")
 
 
 def test_refusals_say_so():

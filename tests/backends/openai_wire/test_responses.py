@@ -4,7 +4,8 @@ import pytest
 
 from skillgit.errors import FatalBackendError, RetryableBackendError
 from skillgit.plugin.backend import Image, Message, Request, Text, Tool, ToolCall, Usage, assistant, system, user
-from skillgit_backends.openai_wire.dialects import read_responses, responses_parameters, wants_responses
+from skillgit.wire import RESPONSES
+from skillgit_backends.openai_wire import wants_responses
 
 REQUEST = Request(model="m", messages=(user("hello"),))
 PICTURE = Image(media_type="image/png", data="AAAA")
@@ -16,7 +17,7 @@ def said(*content, **more):
 
 
 def answered(document):
-    return read_responses(document, REQUEST, "openai_chat")
+    return RESPONSES.read_reply(document, REQUEST, "openai_chat")
 
 
 def test_a_request_is_put_in_items():
@@ -35,7 +36,7 @@ def test_a_request_is_put_in_items():
         reasoning_effort="high",
         tools=(Tool(name="look", description="", parameters={}),),
     )
-    asked = responses_parameters(request)
+    asked = RESPONSES.write_question(request)
     assert asked["instructions"] == "be brief"
     assert [item.get("type", item.get("role")) for item in asked["input"]] == [
         *("user", "function_call", "function_call_output", "assistant")
@@ -44,7 +45,7 @@ def test_a_request_is_put_in_items():
     assert (asked["max_output_tokens"], asked["temperature"], asked["store"]) == (9, 0.5, False)
     assert asked["reasoning"] == {"effort": "high"}
     assert asked["tools"][0]["name"] == "look"
-    assert "tools" not in responses_parameters(REQUEST)
+    assert "tools" not in RESPONSES.write_question(REQUEST)
 
 
 def test_an_answer_is_read_with_its_tokens():

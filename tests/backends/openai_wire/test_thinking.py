@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillgit.plugin.backend import Request, user
-from skillgit_backends.openai_wire.dialects import read_chat, split_thought
+from skillgit.wire import CHAT
+from skillgit.wire.chat import split_thought
 
 
 @pytest.mark.parametrize(
@@ -52,7 +53,7 @@ _PIECES = st.lists(
 
 def _text(**message):
     document = {"choices": [{"message": message, "finish_reason": "stop"}], "usage": {}}
-    return read_chat(document, _REQUEST, "openai_chat").text
+    return CHAT.read_reply(document, _REQUEST, "openai_chat").text
 
 
 @pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])

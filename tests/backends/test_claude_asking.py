@@ -6,8 +6,7 @@ import pytest
 
 from skillgit.errors import FatalBackendError
 from skillgit.plugin.backend import Image, Message, Request, Text, Tool, ToolCall, assistant, system, user
-from skillgit_backends.claude_chat.messages import LARGE, parameters
-from skillgit_backends.claude_chat.settings import read_settings
+from skillgit_backends.claude_chat import LARGE, read_settings, write_body
 
 BASE = Request(model="claude-opus-5", messages=(system("skill"), user("question")))
 TOOL = Tool(name="look", description="", parameters={"type": "object"})
@@ -15,7 +14,7 @@ LONG = "x" * LARGE
 
 
 def asked(request=BASE, **settings):
-    return parameters(request, read_settings(settings))
+    return write_body(request, read_settings(settings))
 
 
 def marked(document):

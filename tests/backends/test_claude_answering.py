@@ -4,14 +4,15 @@ import pytest
 
 from skillgit.errors import BackendError, FatalBackendError, RetryableBackendError
 from skillgit.plugin.backend import Request, Usage, user
-from skillgit_backends.claude_chat.messages import read_answer
+from skillgit.wire import MESSAGES
 
 REQUEST = Request(model="claude-opus-5", messages=(user("question"),))
 USED = {"input_tokens": 5, "output_tokens": 3}
 
 
-def read(content, stop="end_turn", usage=USED, **more):
-    return read_answer({"type": "message", "content": content, "stop_reason": stop, "usage": usage, **more}, REQUEST)
+def read(content, stop="end_turn", usage=USED, request=REQUEST, **more):
+    document = {"type": "message", "content": content, "stop_reason": stop, "usage": usage, **more}
+    return MESSAGES.read_reply(document, request, "claude_chat")
 
 
 def text(said):
@@ -46,18 +47,20 @@ def test_all_kinds_of_tokens_are_counted():
 
 
 @pytest.mark.parametrize(
-    "usage",
+    ("usage", "tokens_in", "tokens_out"),
     [
-        None,
-        {},
-        {"input_tokens": 1},
-        {"input_tokens": None, "output_tokens": 1},
-        "much",
-        {"input_tokens": 0, "output_tokens": 0},
+        (None, 4, 2),
+        ({}, 4, 2),
+        ({"input_tokens": 1}, 1, 2),
+        ({"input_tokens": None, "output_tokens": 1}, 4, 1),
+        ("much", 4, 2),
+        ({"input_tokens": 0, "output_tokens": 0}, 4, 2),
     ],
 )
-def test_usage_that_is_not_there_is_estimated_and_that_is_said(usage, caplog):
-    assert read([text("12345")], usage=usage).usage == Usage(tokens_in=4, tokens_out=2)
+def test_usage_that_is_not_there_is_estimated_and_that_is_said(usage, tokens_in, tokens_out, caplog):
+    request = Request(model=f"claude {usage}", messages=REQUEST.messages)  # it is said once of each model
+    reply = read([text("12345")], usage=usage, request=request)
+    assert (reply.usage, reply.counted) == (Usage(tokens_in=tokens_in, tokens_out=tokens_out), False)
     assert "estimated" in caplog.text
 
 
@@ -78,25 +81,27 @@ def test_usage_that_is_not_there_is_estimated_and_that_is_said(usage, caplog):
 )
 def test_what_is_no_whole_answer_may_be_one_next_time(document):
     with pytest.raises(RetryableBackendError):
-        read_answer(document, REQUEST)
+        MESSAGES.read_reply(document, REQUEST, "claude_chat")
 
 
 def test_an_answer_that_thinking_left_no_room_for_is_fatal():
-    with pytest.raises(FatalBackendError, match="used up before the answer began") as caught:
+    with pytest.raises(FatalBackendError, match="before it said anything") as caught:
         read([{"type": "thinking", "thinking": "hm"}], "max_tokens")
     assert "calls.max_output_tokens" in caught.value.hint
 
 
 @pytest.mark.parametrize("details", [None, {}, {"category": None, "explanation": None}])
 def test_a_refusal_without_reasons_is_one(details):
-    with pytest.raises(FatalBackendError, match=r"^Claude refused to answer, by policy$"):
+    with pytest.raises(FatalBackendError, match=r"^claude_chat: the model refuses by policy$"):
         read([text("I")], "refusal", stop_details=details)
 
 
 @pytest.mark.parametrize("absurd", [10**30, -1, 1.5, True, "7"])
 def test_an_absurd_count_of_tokens_is_none_and_all_are_estimated(absurd):
     document = {"content": [text("four four")], "stop_reason": "end_turn"}
-    reply = read_answer(document | {"usage": {"input_tokens": absurd, "output_tokens": 3}}, REQUEST)
+    reply = MESSAGES.read_reply(
+        document | {"usage": {"input_tokens": absurd, "output_tokens": 3}}, REQUEST, "claude_chat"
+    )
     assert (reply.counted, reply.usage.tokens_out) == (False, 3)
     assert reply.usage.plausible
 
