@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import cache, cached_property
 from importlib.resources import files
 from inspect import getfile
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from skillgit.domain.evaluation import Split
 from skillgit.domain.protected_regions import frontmatter
 from skillgit.domain.skill import Skill
 from skillgit.domain.trajectory import Item
-from skillgit.errors import ConfigError, DataError, EnvironmentFaultError
+from skillgit.errors import DataError, EnvironmentFaultError
 from skillgit.files import read_plain
+from skillgit.plugin.card import RowField, row_fields
+from skillgit.plugin.data_rows import Row, read_each, text_field, text_or_blanks
 from skillgit.plugin.environment import CallBounds, EnvironmentInfo, option_values
 from skillgit.plugin.seed_folder import read_skill
 from skillgit.plugin.skill_marks import marked
@@ -83,6 +85,28 @@ def require(where: str, environment: str, values: Mapping[str, object]) -> None:
             raise DataError(f"{where} has no {name}", hint=fields_hint(environment))
 
 
+def mapped(row: Row, fields: Mapping[str, RowField], environment: str) -> dict[str, Any]:
+    """Return the content of an item, as a card's ``rows`` say; a DataError if a row lacks what it has to have."""
+    content: dict[str, Any] = {}
+    for name, field in fields.items():
+        value = _value(row, field) or (row.name if name == "id" else "")
+        content[name] = value if value or field.default in (None, []) else field.default
+        if not value and field.default is None:
+            raise DataError(f"{row.where} has no {field.names[0]}", hint=fields_hint(environment))
+    return content
+
+
+def _value(row: Row, field: RowField) -> object:
+    match field.kind:
+        case "list":
+            value = row.fields.get(field.names[0])
+            return [str(entry) for entry in value] if isinstance(value, list) else []
+        case "blanks":
+            return text_or_blanks(row.where, row.fields, field.names[0])
+        case _:
+            return text_field(row.where, row.fields, *field.names)
+
+
 def fields_hint(environment: str) -> str:
     return f"skillgit plugins {environment} lists the fields of an item"
 
@@ -90,8 +114,8 @@ def fields_hint(environment: str) -> str:
 class PackagedEnvironment(ABC):
     """An environment whose data, prompts and seed skill are next to its file, or in the folder of its name in here.
 
-    A subclass has ``info``, ``digest``, ``rollout`` and ``score`` (:class:`skillgit.plugin.environment.Environment`),
-    and says in ``_read`` how items are read.
+    A subclass has ``info``, ``digest``, ``rollout`` and ``score`` (:class:`skillgit.plugin.environment.Environment`).
+    Rows become items by the ``rows`` of its card, and by ``item`` where these do not say all.
     """
 
     info: EnvironmentInfo
@@ -125,9 +149,23 @@ class PackagedEnvironment(ABC):
     def _most_replies(self) -> int:
         """How often the target replies at most."""
 
-    @abstractmethod
     def _read(self, files: Sequence[Path]) -> Sequence[Item]:
         """Return the items of data files."""
+        rows = row_fields(self._folder)
+
+        def items_of(row: Row, path: Path) -> Iterator[Item]:
+            item = self.item(row, mapped(row, rows, self.info.name), path.parent)
+            yield from () if item is None else (item,)
+
+        return read_each(files, items_of)
+
+    def item(self, row: Row, content: dict[str, Any], folder: Path) -> Item | None:
+        """Return the item of a row, or None to leave it out; ``content`` is what the card's ``rows`` make of it.
+
+        The row is in a data file in ``folder``. An ``id`` and a ``task_type`` in ``content`` are those of the item.
+        """
+        del row, folder
+        return Item(id=content.pop("id"), task_type=content.pop("task_type", "default"), content=content)
 
     def _load(self) -> Splits:
         """Return the items that the options name, or those that come with the environment."""
@@ -167,17 +205,3 @@ class PackagedEnvironment(ABC):
     def _turn(self, question: str) -> str:
         """Return what the target is asked about an item: ``question``, and the form of the answer behind it."""
         return in_turns(self.target_prompt())[1].replace("{question}", question)
-
-
-class Questions(PackagedEnvironment):
-    """Questions that the target answers in ``env.max_turns`` replies at most."""
-
-    def __init__(self, options: Mapping[str, str | float | bool], root: Path) -> None:
-        super().__init__(options, root)
-        self._turns = int(self._options["max_turns"])
-        if self._turns < 1:
-            raise ConfigError(f"env.max_turns is {self._turns}; it must be at least 1", hint="1 asks once")
-
-    @property
-    def _most_replies(self) -> int:
-        return self._turns

@@ -9,6 +9,7 @@ part of it. Paths are relative to the card, and a subset of the public data says
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from typing import Any
 from skillgit.errors import ConfigError
 from skillgit.files import read_plain
 from skillgit.lazy import loaded_on_use
-from skillgit.plugin.environment import EnvironmentInfo, Option
+from skillgit.plugin.environment import EnvironmentInfo, Option, PublicSource
 from skillgit.plugin.splits import OPTIONS
 
 with loaded_on_use():
@@ -34,6 +35,9 @@ def read_card(folder: Path) -> EnvironmentInfo:
         card = _mapping(path)
         options = tuple(_options(card.pop("options", None) or {}))
         public = _public(card.pop("public", None), folder)
+        card.pop("rows", None)  # see row_fields
+        _refuse_more(EnvironmentInfo, card)
+        _refuse_more(PublicSource, public or {})
         return pydantic.TypeAdapter(EnvironmentInfo).validate_python({**card, "options": options, "public": public})
     except pydantic.ValidationError as error:
         place = ".".join(str(part) for part in error.errors()[0]["loc"])
@@ -42,7 +46,39 @@ def read_card(folder: Path) -> EnvironmentInfo:
         problem = f"{path} cannot be read: {' '.join(str(error).split())}"
     except OSError as error:
         problem = f"{path} cannot be read: {error.strerror}"
-    raise ConfigError(problem, hint="docs/plugins.md shows a card")
+    raise ConfigError(problem, hint="docs/extending.md shows a card")
+
+
+def _refuse_more(kind: type, said: Mapping[str, object]) -> None:
+    if more := said.keys() - {field.name for field in fields(kind)}:
+        raise ValueError(f"it says {', '.join(sorted(more))}, which no card does")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowField:
+    """Where rows of data files have a field of an item, as a card says it: ``NAME | OTHER NAME, KIND, else DEFAULT``.
+
+    The kinds are text, ``blanks``, a text that may be of blanks alone, and ``list``, of texts. Without a default the
+    field is required.
+    """
+
+    names: tuple[str, ...]
+    kind: str = ""
+    default: object = None
+
+
+@cache
+def row_fields(folder: Path) -> Mapping[str, RowField]:
+    """Return where rows have the fields of items, by the ``rows`` of the card in ``folder``."""
+    return {name: _row_field(str(words)) for name, words in _mapping(folder / CARD).get("rows", {}).items()}
+
+
+def _row_field(words: str) -> RowField:
+    places, _, fallback = words.partition(", else")
+    names, _, kind = places.partition(", ")
+    empty = [] if kind == "list" else ""
+    default = fallback.strip() or empty if fallback or words.endswith(", else") else None
+    return RowField(names=tuple(name.strip() for name in names.split("|")), kind=kind, default=default)
 
 
 def _mapping(path: Path) -> dict[str, Any]:

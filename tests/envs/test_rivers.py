@@ -14,6 +14,7 @@ from skillgit.plugin.conformance import check_environment
 from skillgit.plugin.registry import find_environment
 
 SOURCE = Path(__file__).with_name("rivers.py")
+CARD = SOURCE.with_suffix(".yaml")
 FILES = {
     "prompts/system.md": "You know rivers.\n\n{skill}Put the answer between <answer> and </answer>.\n",
     "prompts/taxonomy.md": "- another river\n- more words than asked for\n",
@@ -31,6 +32,7 @@ ROWS = {
 def rivers(tmp_path):
     """Write the environment with all of its files, and return its class."""
     shutil.copy(SOURCE, tmp_path)
+    shutil.copy(CARD, tmp_path / "benchmark.yaml")
     texts = dict(FILES)
     for split, (*words,) in ROWS.items():
         rows = [{"id": f"{split}-{n}", "question": words[n], "answer": words[n + 1]} for n in (0, 2)]
@@ -41,8 +43,8 @@ def rivers(tmp_path):
     return find_environment("rivers.py:Rivers", tmp_path).cls
 
 
-def test_an_environment_of_questions_with_its_scorers_is_below_120_lines():
-    assert len(SOURCE.read_text().splitlines()) < 120
+def test_a_benchmark_of_questions_is_at_most_120_lines_with_its_card():
+    assert sum(len(path.read_text().splitlines()) for path in (SOURCE, CARD)) <= 120
 
 
 @pytest.mark.parametrize("options", [{}, {"scorer": "judged"}])

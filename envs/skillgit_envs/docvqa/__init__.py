@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, cast
+from typing import Any, ClassVar, cast
 
 from rapidfuzz.distance import Levenshtein
 
@@ -16,53 +16,23 @@ from skillgit.domain.leaks import Secrets
 from skillgit.domain.trajectory import Item, Trajectory
 from skillgit.errors import DataError
 from skillgit.plugin.card import read_card
-from skillgit.plugin.data_rows import Row, read_each, text_field, text_or_blanks
+from skillgit.plugin.data_rows import Row
 from skillgit.plugin.environment import Judge, PublishedRow
 from skillgit_envs.answers import quoted
-from skillgit_envs.shipped_environment import PromptWording, require, sections
-from skillgit_envs.visual_questions import Pictures, VisualQuestions, picture
-
-
-def _other_names(row: Mapping[str, object]) -> list[str]:
-    """Return the names that a page has in MP-DocVQA, by its document and number."""
-    document, number = str(row.get("ucsf_document_id") or ""), str(row.get("ucsf_document_page_no") or "")
-    if not document or not number.isdigit():
-        return []
-    # MP-DocVQA counts the pages of a document from 0, DocVQA from 1.
-    earlier = f"{document}_p{int(number) - 1}"
-    return [f"{document}_{number}.png", f"{document}_{number}.jpg", f"{earlier}.jpg", f"{earlier}.png"]
-
+from skillgit_envs.questions import VisualQuestions, picture
+from skillgit_envs.shipped_environment import PackagedEnvironment, PromptWording, require, sections
 
 _TRAILING_PATH = re.compile(r"\s*document_path:\s*\S+\s*\Z")
 
 
-def read_items(files: Sequence[Path], *, pages: Pictures) -> list[Item]:
-    return read_each(files, lambda row, path: [_item(row, pages, path.parent)])
-
-
-def _item(row: Row, pages: Pictures, folder: Path) -> Item:
-    fields = row.fields
-    identity = text_field(row.where, fields, "questionId", "question_id", "id") or row.name
-    question = _TRAILING_PATH.sub("", text_or_blanks(row.where, fields, "question"))
-    image = text_field(row.where, fields, "image", "image_path")
-    answers = _accepted_answers(row.where, fields)
-    require(row.where, "docvqa", {"id": identity, "question": question, "image": image, "answers": answers})
-    page = pages.find(row.where, image, folder, more_names=_other_names(fields))
-    content = {"question": question, "answers": answers, "image": image, "page": page}
-    types = fields.get("question_types")
-    first = str(types[0]) if isinstance(types, list) and types else None
-    topic = text_field(row.where, fields, "topic", "category") or "default" if first is None else first
-    return Item(id=identity, content=content, task_type=topic)
-
-
-def _accepted_answers(where: str, fields: Mapping[str, object]) -> list[str]:
-    value = next((fields[name] for name in ("answers", "answer", "ground_truth") if fields.get(name)), None)
+def _accepted_answers(row: Row) -> list[str]:
+    value = next((row.fields[name] for name in ("answers", "answer", "ground_truth") if row.fields.get(name)), None)
     if isinstance(value, str) and value.lstrip().startswith("["):
         # A list as Python writes it; any other cell is an answer itself, 1,234 and 0.50 too.
         try:
             literal = ast.literal_eval(value.strip())
         except (SyntaxError, ValueError) as error:
-            problem = f"{where} has answers that are not a list: {value[:60]}"
+            problem = f"{row.where} has answers that are not a list: {value[:60]}"
             raise DataError(problem, hint="write ['one', 'two']") from error
         value = literal if isinstance(literal, list) else [value]
     elif isinstance(value, str):
@@ -138,10 +108,26 @@ class DocVQA(VisualQuestions):
 
     info = read_card(Path(__file__).parent)
 
-    _scorers: ClassVar = {name: rule.name for name, rule in RULES.items()}
+    scorers: ClassVar = {name: rule.name for name, rule in RULES.items()}
 
-    def _read(self, files: Sequence[Path]) -> list[Item]:
-        return read_items(files, pages=self._pictures)
+    def item(self, row: Row, content: dict[str, Any], folder: Path) -> Item | None:
+        types, image = row.fields.get("question_types"), content["image"]
+        if isinstance(types, list) and types:
+            content["task_type"] = str(types[0])
+        content |= {"question": _TRAILING_PATH.sub("", content["question"]), "answers": _accepted_answers(row)}
+        require(row.where, "docvqa", {name: content[name] for name in ("question", "answers")})
+        content["page"] = self._found(row, image, folder)
+        return PackagedEnvironment.item(self, row, content, folder)
+
+    def _more_names(self, row: Row, name: str) -> Sequence[str]:
+        """Return the names that a page has in MP-DocVQA, by its document and number."""
+        del name
+        document, number = (str(row.fields.get(f"ucsf_document_{key}") or "") for key in ("id", "page_no"))
+        if not document or not number.isdigit():
+            return ()
+        # MP-DocVQA counts the pages of a document from 0, DocVQA from 1.
+        earlier = f"{document}_p{int(number) - 1}"
+        return (f"{document}_{number}.png", f"{document}_{number}.jpg", f"{earlier}.jpg", f"{earlier}.png")
 
     def secrets(self, item: Item) -> Secrets:
         return Secrets(answers=_answers(item), inputs=(str(item.content["question"]),))
@@ -154,7 +140,7 @@ class DocVQA(VisualQuestions):
 
     async def score(self, item: Item, trajectory: Trajectory, judge: Judge) -> tuple[Scored, str]:
         del judge
-        scores = score(trajectory.answer, _answers(item), RULES[self._rule])
+        scores = score(trajectory.answer, _answers(item), RULES[self._scorer])
         return scores, feedback(trajectory.answer, _answers(item), scores.soft)
 
 

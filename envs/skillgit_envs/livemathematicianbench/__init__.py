@@ -22,16 +22,13 @@ from skillgit.plugin.environment import Judge, PublishedRow, Target
 from skillgit.plugin.splits import Splits, first_items, load_splits
 from skillgit_envs.answers import AGAIN, until_answered
 from skillgit_envs.choices import LABEL_SCORER, label_of
-from skillgit_envs.shipped_environment import PromptWording, Questions, fields_hint, sections
+from skillgit_envs.questions import Questions
+from skillgit_envs.shipped_environment import PromptWording, fields_hint, sections
 
 MOST_CHOICES = 26
 CUE = "One of the remaining options is correct, but a stronger result can be proven"
 MONTH = re.compile(r"20\d{2}(?:0[1-9]|1[0-2])")
 _HINT = fields_hint("livemathematicianbench")
-
-
-def read_items(files: Sequence[Path]) -> list[Item]:
-    return read_each(files, lambda row, path: [_item(row, path)])
 
 
 def _item(row: Row, path: Path) -> Item:
@@ -178,7 +175,6 @@ class LiveMathematicianBench(Questions):
 
     def __init__(self, options: Mapping[str, str | float | bool], root: Path) -> None:
         super().__init__(options, root)
-        self._scorer = str(self._options["scorer"])
         self._shown = ShownItem(
             shuffle=bool(self._options["shuffle_choices"]),
             seed=int(self._options["shuffle_seed"]),
@@ -195,7 +191,7 @@ class LiveMathematicianBench(Questions):
         )
 
     def _read(self, files: Sequence[Path]) -> list[Item]:
-        return read_items(files)
+        return read_each(files, lambda row, path: [_item(row, path)])
 
     def _load(self) -> Splits:
         """Return the items of all splits; those that are left out change no other item's split."""

@@ -15,61 +15,20 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import assert_never, cast
+from typing import Any, assert_never, cast
 
 from skillgit.domain.leaks import Secrets
 from skillgit.domain.trajectory import Item
 from skillgit.errors import DataError
 from skillgit.plugin.card import read_card
-from skillgit.plugin.data_rows import Row, read_each, text_field
+from skillgit.plugin.data_rows import Row
 from skillgit.plugin.environment import Judge, PublishedRow
 from skillgit_envs.choices import LABEL_SCORER, chosen
 from skillgit_envs.quantities import NUMBER_SCORER, same_value
+from skillgit_envs.questions import RightOrWrong, VisualQuestions, picture
 from skillgit_envs.shipped_environment import require
-from skillgit_envs.short_answers import RightOrWrong
-from skillgit_envs.visual_questions import Pictures, VisualQuestions, picture
 
-VERSIONS = ("Text Dominant", "Text Lite", "Text Only", "Vision Intensive", "Vision Dominant", "Vision Only")
 _KINDS = ("multi-choice", "free-form")
-
-
-def read_items(files: Sequence[Path], *, version: str, pictures: Pictures) -> list[Item]:
-    """Return the items of data files, of one version: two versions of a problem could end up in different splits."""
-    items = read_each(files, lambda row, path: _item(row, version, pictures, path.parent))
-    versions = sorted({str(item.content["version"]) for item in items})
-    if len(versions) > 1:
-        problem = f"the data hold {len(versions)} versions of each problem: {', '.join(versions)}"
-        raise DataError(problem, hint="choose one with env.problem_version")
-    if not items:
-        raise DataError(f"the data hold no problem of the version '{version}'", hint="check env.problem_version")
-    return items
-
-
-def _item(row: Row, version: str, pictures: Pictures, folder: Path) -> list[Item]:
-    fields, where = row.fields, row.where
-    row_version = text_field(where, fields, "problem_version") or "Text Lite"
-    if version and row_version != version:
-        return []
-    identity = text_field(where, fields, "problem_index", "id") or row.name
-    question, answer = text_field(where, fields, "question"), text_field(where, fields, "answer")
-    image, kind = text_field(where, fields, "image"), text_field(where, fields, "question_type")
-    require(where, "mathverse", {"problem_index": identity, "answer": answer, "question or image": question or image})
-    if kind not in _KINDS:
-        raise DataError(f"{where} has the question_type '{kind}'", hint=f"it is {' or '.join(_KINDS)}")
-    metadata = fields.get("metadata")
-    topic = cast("Mapping[str, object]", metadata) if isinstance(metadata, dict) else {}
-    content = {
-        "question": question,
-        "images": [image] if image else [],
-        "pictures": [pictures.find(where, image, folder)] if image else [],
-        "answer": answer,
-        "kind": kind,
-        "version": row_version,
-        "for_eval": text_field(where, fields, "question_for_eval") or question,
-    }
-    # The authors report subject and subfield.
-    group = "/".join(str(topic[key]) for key in ("subject", "subfield") if topic.get(key)) or "other"
-    return [Item(id=identity, content=content, task_type=group)]
 
 
 class AnswerRule(StrEnum):
@@ -115,23 +74,45 @@ class MathVerse(RightOrWrong, VisualQuestions):
 
     info = read_card(Path(__file__).parent)
 
-    _scorers = SCORERS
-    _judges = (AnswerRule.OFFICIAL, AnswerRule.SKILLOPT)
+    scorers = SCORERS
+    judges = (AnswerRule.OFFICIAL, AnswerRule.SKILLOPT)
 
     def __init__(self, options: Mapping[str, str | float | bool], root: Path) -> None:
         super().__init__(options, root)
         self._version = str(self._options["problem_version"]) if self._brings_data else ""
 
     @property
-    def _scorer(self) -> Sequence[str]:
-        scorer, *judge = super()._scorer
+    def _grading(self) -> Sequence[str]:
+        scorer, *judge = super()._grading
         return [scorer, _UNSEEN, *judge]
 
     def _verdicts(self, item: Item) -> int:
-        return int(self.asks_judge and (self._rule == AnswerRule.OFFICIAL or item.content["kind"] == "free-form"))
+        return int(self.asks_judge and (self._scorer == AnswerRule.OFFICIAL or item.content["kind"] == "free-form"))
 
-    def _read(self, files: Sequence[Path]) -> list[Item]:
-        return read_items(files, version=self._version, pictures=self._pictures)
+    def _read(self, files: Sequence[Path]) -> Sequence[Item]:
+        """Return the items of one version: two versions of a problem could end up in different splits."""
+        items = super()._read(files)
+        versions = sorted({str(item.content["version"]) for item in items})
+        if len(versions) > 1:
+            problem = f"the data hold {len(versions)} versions of each problem: {', '.join(versions)}"
+            raise DataError(problem, hint="choose one with env.problem_version")
+        if not items:
+            problem = f"the data hold no problem of the version '{self._version}'"
+            raise DataError(problem, hint="check env.problem_version")
+        return items
+
+    def item(self, row: Row, content: dict[str, Any], folder: Path) -> Item | None:
+        if self._version not in {"", content["version"]}:
+            return None
+        image, metadata = content["images"], row.fields.get("metadata")
+        require(row.where, "mathverse", {"question or image": content["question"] or image})
+        if content["kind"] not in _KINDS:
+            problem = f"{row.where} has the question_type '{content['kind']}'"
+            raise DataError(problem, hint=f"it is {' or '.join(_KINDS)}")
+        topic = cast("Mapping[str, object]", metadata) if isinstance(metadata, dict) else {}
+        # The authors report subject and subfield.
+        group = "/".join(str(topic[key]) for key in ("subject", "subfield") if topic.get(key)) or "other"
+        return super().item(row, {**content, "images": [image] if image else [], "task_type": group}, folder)
 
     def answer_choices(self, item: Item) -> Mapping[str, str] | None:
         if self._verdicts(item):
@@ -146,9 +127,9 @@ class MathVerse(RightOrWrong, VisualQuestions):
     def question(self, item: Item) -> str:
         return f"<problem>\n{str(item.content['question']).strip() or _UNSEEN}\n</problem>"
 
-    async def _is_right(self, item: Item, answer: str, judge: Judge) -> bool:
+    async def is_right(self, item: Item, answer: str, judge: Judge) -> bool:
         gold, is_choice = str(item.content["answer"]), item.content["kind"] == "multi-choice"
-        match rule := AnswerRule(self._rule):
+        match rule := AnswerRule(self._scorer):
             case AnswerRule.RULES if is_choice:
                 return chosen(answer, gold, choices(str(item.content["for_eval"])))
             case AnswerRule.RULES:

@@ -6,19 +6,18 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path, PurePosixPath
-from typing import assert_never, cast
+from typing import Any, assert_never, cast
 
 from skillgit.domain.trajectory import Item
 from skillgit.errors import DataError
 from skillgit.plugin.card import read_card
-from skillgit.plugin.data_rows import Row, read_each, text_field, text_or_blanks
+from skillgit.plugin.data_rows import Row
 from skillgit.plugin.environment import Attachment, Judge, PublishedRow
 from skillgit_envs.answers import folded
 from skillgit_envs.choices import LABEL_SCORER, chosen
 from skillgit_envs.quantities import NUMBER_SCORER, same_value
-from skillgit_envs.shipped_environment import fields_hint, require
-from skillgit_envs.short_answers import RightOrWrong
-from skillgit_envs.visual_questions import Pictures, VisualQuestions, picture
+from skillgit_envs.questions import RightOrWrong, VisualQuestions, picture
+from skillgit_envs.shipped_environment import fields_hint
 
 _TOKEN = re.compile(r"\{image#(\d+)\}")
 _OPTION = re.compile(r"\s*\(?([A-Z])\s*[).:]\s*(.*)", re.DOTALL)
@@ -61,38 +60,9 @@ SCORERS = {
 """What identifies each of them; it changes whenever a score can change."""
 
 
-def read_items(files: Sequence[Path], *, pictures: Pictures) -> list[Item]:
-    """Return the items of data files, merged or one for each subtask."""
-    return read_each(files, lambda row, path: [_item(row, pictures, path.parent)])
-
-
-def _item(row: Row, pictures: Pictures, folder: Path) -> Item:
-    fields, where = row.fields, row.where
-    source, subtask, index = (text_field(where, fields, key) for key in ("source", "subtask", "index"))
-    question, answer = text_or_blanks(where, fields, "question"), text_field(where, fields, "answer")
-    require(where, "mmrb", {"subtask": subtask, "index": index, "question": question, "answer": answer})
-    images = _texts(fields.get("image_paths"))
-    missing = [number for number in map(int, _TOKEN.findall(question)) if not 1 <= number <= len(images)]
-    if missing or not images:
-        sentence = f"{where} names picture {(missing or [1])[0]} and has {len(images)}"
-        raise DataError(sentence, hint=fields_hint("mmrb"))
-    content = {
-        "question": question,
-        "options": _texts(fields.get("options")),
-        "images": images,
-        "pictures": [pictures.find(where, name, folder) for name in images],
-        "answer": answer,
-    }
-    return Item(id=identity_of(source, subtask, index), content=content, task_type=subtask)
-
-
 def identity_of(*parts: str) -> str:
     """Return the id of an item by its source, subtask and index."""
     return re.sub(r"[\s,]+", "-", ":".join(filter(None, parts)))
-
-
-def _texts(value: object) -> list[str]:
-    return [str(entry) for entry in value] if isinstance(value, list) else []
 
 
 def published(table: Iterable[PublishedRow]) -> Iterator[dict[str, object]]:
@@ -123,18 +93,24 @@ class MMRB(RightOrWrong, VisualQuestions):
 
     info = read_card(Path(__file__).parent)
 
-    _scorers = SCORERS
+    scorers = SCORERS
 
-    def _read(self, files: Sequence[Path]) -> list[Item]:
-        return read_items(files, pictures=self._pictures)
+    def item(self, row: Row, content: dict[str, Any], folder: Path) -> Item | None:
+        images, subtask = content["images"], content.pop("subtask")
+        missing = [n for n in map(int, _TOKEN.findall(content["question"])) if not 1 <= n <= len(images)]
+        if missing or not images:
+            sentence = f"{row.where} names picture {(missing or [1])[0]} and has {len(images)}"
+            raise DataError(sentence, hint=fields_hint("mmrb"))
+        identity = identity_of(content.pop("source"), subtask, content.pop("index"))
+        return super().item(row, {**content, "id": identity, "task_type": subtask}, folder)
 
     def answer_choices(self, item: Item) -> Mapping[str, str]:
         listing = map(_OPTION.fullmatch, cast("Sequence[str]", item.content["options"]))
         return {match[1]: match[2] for match in listing if match}
 
-    async def _is_right(self, item: Item, answer: str, judge: Judge) -> bool:
+    async def is_right(self, item: Item, answer: str, judge: Judge) -> bool:
         del judge
-        return _is_right(answer, str(item.content["answer"]).strip(), self.answer_choices(item), Matching(self._rule))
+        return _is_right(answer, str(item.content["answer"]).strip(), self.answer_choices(item), Matching(self._scorer))
 
 
 def _is_right(answer: str, gold: str, options: Mapping[str, str], scorer: Matching) -> bool:

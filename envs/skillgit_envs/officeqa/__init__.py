@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from skillgit.domain.evaluation import Scored
 from skillgit.domain.ids import short_digest
@@ -19,7 +19,7 @@ from skillgit.domain.trajectory import Item, Trajectory
 from skillgit.errors import ConfigError, DataError
 from skillgit.plugin.backend import Tool, ToolCall, system, user
 from skillgit.plugin.card import read_card
-from skillgit.plugin.data_rows import Row, check_storable, read_each, text_field
+from skillgit.plugin.data_rows import Row, check_storable
 from skillgit.plugin.environment import Judge, Target
 from skillgit.plugin.splits import Splits
 from skillgit.sandbox import Mode, Sandbox
@@ -28,35 +28,12 @@ from skillgit.sandbox.job import off_the_loop
 from skillgit.sandbox.tools import TOOLS, Name, SandboxTools, read_arguments
 from skillgit_envs.officeqa.corpus import ALL_CHARACTERS, PAGE_CHARACTERS, Corpus, oracle, pages_of
 from skillgit_envs.officeqa.scoring import SCORERS, feedback, final_answer, score
+from skillgit_envs.questions import Questions
 from skillgit_envs.search_service import LONGEST_RESULT, NAME, TOOL, SearchService, search_of
-from skillgit_envs.shipped_environment import PromptWording, Questions, fields_hint, require, sections
+from skillgit_envs.shipped_environment import PromptWording, fields_hint, require, sections
 
 _BETWEEN_FILES = re.compile(r"[\r\n,;]+")
 _BETWEEN_ADDRESSES = re.compile(r"\s+|[,;](?=\s*https?:)")
-
-
-def read_items(files: Sequence[Path], *, corpus: Corpus) -> list[Item]:
-    corpus.refuse_keys(files)
-    return read_each(files, lambda row, _: [_item(row, corpus)])
-
-
-def _item(row: Row, corpus: Corpus) -> Item:
-    fields = row.fields
-    identity = text_field(row.where, fields, "uid", "id") or row.name
-    question, answer = text_field(row.where, fields, "question"), _first(fields, "answer", "ground_truth")
-    require(row.where, "officeqa", {"uid": identity, "question": question, "answer": answer})
-    names = _several(row.where, fields, "source_files", _BETWEEN_FILES)
-    sources = list(dict.fromkeys(corpus.find(row.where, name) for name in names))
-    content = {
-        "question": question,
-        "answer": answer,
-        "source_files": sources,
-        "source_docs": _several(row.where, fields, "source_docs", _BETWEEN_ADDRESSES),
-        "documents": corpus.digest(sources),
-    }
-    return Item(
-        id=identity, content=content, task_type=text_field(row.where, fields, "difficulty", "category") or "default"
-    )
 
 
 def _first(fields: Mapping[str, object], *names: str) -> str:
@@ -169,14 +146,23 @@ class OfficeQA(Questions):
             self._search.token  # noqa: B018 - it says so if there is none
         return splits
 
-    def _read(self, files: Sequence[Path]) -> list[Item]:
-        items = read_items(files, corpus=self._corpus)
-        for item in items:
+    def _read(self, files: Sequence[Path]) -> Sequence[Item]:
+        self._corpus.refuse_keys(files)
+        return super()._read(files)
+
+    def item(self, row: Row, content: dict[str, Any], folder: Path) -> Item | None:
+        content["answer"] = _first(row.fields, "answer", "ground_truth")
+        require(row.where, "officeqa", {"answer": content["answer"]})
+        names = _several(row.where, row.fields, "source_files", _BETWEEN_FILES)
+        content["source_files"] = list(dict.fromkeys(self._corpus.find(row.where, name) for name in names))
+        content["source_docs"] = _several(row.where, row.fields, "source_docs", _BETWEEN_ADDRESSES)
+        content["documents"] = self._corpus.digest(content["source_files"])
+        if (item := super().item(row, content, folder)) is not None:
             if self._own and not sources(item):
                 raise DataError(f"item {item.id} has no source_files", hint="env.scope: item shows only these")
             if self._oracle:
                 oracle_pages(item, self._corpus)
-        return items
+        return item
 
     @property
     def _desk_sandbox(self) -> Sandbox | None:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import cast
+from typing import Any, ClassVar, cast
 
 from skillgit.domain.evaluation import Scored
 from skillgit.domain.ids import short_digest
@@ -20,7 +20,7 @@ from skillgit.domain.trajectory import Item, Trajectory
 from skillgit.errors import ConfigError, DataError, EnvironmentFaultError
 from skillgit.plugin.backend import system, user
 from skillgit.plugin.card import read_card
-from skillgit.plugin.data_rows import Row, check_storable, read_each, text_field
+from skillgit.plugin.data_rows import Row, check_storable, text_field
 from skillgit.plugin.environment import Judge, PublishedRow, Target
 from skillgit.plugin.splits import Splits
 from skillgit.sandbox.conversation import Toolbox, converse
@@ -28,33 +28,13 @@ from skillgit.sandbox.job import off_the_loop
 from skillgit.sandbox.launcher.folder import place
 from skillgit.sandbox.tools import TOOLS, Name, SandboxTools
 from skillgit_envs.answers import ask_judge, extract, material, quoted, until_answered
+from skillgit_envs.questions import Questions
 from skillgit_envs.sealqa.search import LONGEST_PAGE, OPEN, Provider, SearchTools, provider_of
 from skillgit_envs.search_service import LONGEST_RESULT, search_of
 from skillgit_envs.search_service import TOOL as SEARCH
-from skillgit_envs.shipped_environment import Questions, fields_hint, require
+from skillgit_envs.shipped_environment import fields_hint
 
-SUBSETS = ("seal_0", "seal_hard", "longseal")
 HAYSTACKS = (12, 20, 30)
-
-
-def read_items(files: Sequence[Path], *, subset: str = "", documents: int = 0) -> list[Item]:
-    """Return the items of data files, or of those named after ``subset``, each with its haystack of ``documents``."""
-    names = {path: {name.lower().replace("-", "_") for name in (path.stem, path.parent.name)} for path in files}
-    own = [path for path in files if not subset or subset in names[path]]
-    if not own:
-        problem = f"none of the data files in {files[0].parent} is named after {subset}"
-        raise DataError(problem, hint=f"call one {subset}.jsonl, or leave env.subset empty")
-    return read_each(own, lambda row, _: [_item(row, documents)])
-
-
-def _item(row: Row, documents: int) -> Item:
-    fields, where = row.fields, row.where
-    question, answer = text_field(where, fields, "question"), text_field(where, fields, "answer", "ground_truth")
-    require(where, "sealqa", {"question": question, "answer": answer})
-    content: dict[str, object] = {"question": question, "answer": answer}
-    if documents:
-        content["documents"] = _documents(where, fields, f"{documents}_docs")
-    return Item(id=short_digest(question), content=content, task_type=text_field(where, fields, "topic") or "Others")
 
 
 def _documents(where: str, fields: Mapping[str, object], column: str) -> list[dict[str, str]]:
@@ -85,21 +65,12 @@ class QuestionMode(StrEnum):
     SEARCH = "search"
 
 
-class JudgeProcedure(StrEnum):
-    """How the judge is asked, and how its reply is read."""
-
-    OFFICIAL = "official"
-    SKILLOPT = "skillopt"
-
-
 class AnswerGrade(StrEnum):
     CORRECT = "correct"
     INCORRECT = "incorrect"
     NOT_ATTEMPTED = "not attempted"
 
 
-SCORERS = {JudgeProcedure.OFFICIAL: "sealqa-judge/1", JudgeProcedure.SKILLOPT: "sealqa-skillopt/1"}
-"""What identifies each scorer; it changes whenever a score can change."""
 _VERDICTS = {
     **dict(zip("ABC", AnswerGrade, strict=True)),
     **{grade.upper().replace(" ", "_"): grade for grade in AnswerGrade},
@@ -129,11 +100,12 @@ class SealQA(Questions):
     """Questions that need facts, scored by a judge."""
 
     info = read_card(Path(__file__).parent)
+    scorers: ClassVar = {"official": "sealqa-judge/1", "skillopt": "sealqa-skillopt/1"}
+    judges = ("official", "skillopt")
 
     def __init__(self, options: Mapping[str, str | float | bool], root: Path) -> None:
         super().__init__(options, root)
         self._mode = QuestionMode(str(self._options["mode"]))
-        self._scorer = JudgeProcedure(str(self._options["scorer"]))
         self._documents = int(self._options["documents"]) if self._mode is QuestionMode.DOCUMENTS else 0
         if self._documents not in {0, *HAYSTACKS}:
             raise ConfigError(f"env.documents is {self._documents}", hint=f"it is one of {HAYSTACKS}")
@@ -143,14 +115,6 @@ class SealQA(Questions):
             path = root / name if name else None if self._brings_data else self._folder / "data" / "pages"
             self._provider = provider_of(str(self._options["search"]), path, search_of(self._options), most)
         self._in_folder = self._mode is QuestionMode.DOCUMENTS and self._options["documents_in"] == "folder"
-
-    @property
-    def asks_judge(self) -> bool:
-        return True
-
-    def _verdicts(self, item: Item) -> int:
-        del item
-        return 1
 
     @property
     def _has_tools(self) -> bool:
@@ -169,7 +133,7 @@ class SealQA(Questions):
         tools = [[tool.description, tool.parameters] for tool in on_offer]
         finder = [*self._provider.identity, LONGEST_RESULT, LONGEST_PAGE] if self._provider else []
         display = [self._mode, self._documents, self.target_prompt()]
-        grading = [SCORERS[self._scorer], self._prompt_file(f"judge_{self._scorer}"), self._options["revision"]]
+        grading = [self.scorers[self._scorer], self._prompt_file(f"judge_{self._scorer}"), self._options["revision"]]
         return short_digest([self.info.name, *grading, *display, tools, finder, self._most_replies])
 
     def _load(self) -> Splits:
@@ -181,8 +145,20 @@ class SealQA(Questions):
             self._provider.check()
         return splits
 
-    def _read(self, files: Sequence[Path]) -> list[Item]:
-        return read_items(files, subset=str(self._options["subset"]), documents=self._documents)
+    def _read(self, files: Sequence[Path]) -> Sequence[Item]:
+        """Return the items of data files, or of those named after ``env.subset``."""
+        subset = str(self._options["subset"])
+        names = {path: {name.lower().replace("-", "_") for name in (path.stem, path.parent.name)} for path in files}
+        own = [path for path in files if not subset or subset in names[path]]
+        if not own:
+            problem = f"none of the data files in {files[0].parent} is named after {subset}"
+            raise DataError(problem, hint=f"call one {subset}.jsonl, or leave env.subset empty")
+        return super()._read(own)
+
+    def item(self, row: Row, content: dict[str, Any], folder: Path) -> Item | None:
+        if self._documents:
+            content["documents"] = _documents(row.where, row.fields, f"{self._documents}_docs")
+        return super().item(row, {**content, "id": short_digest(content["question"])}, folder)
 
     def secrets(self, item: Item) -> Secrets:
         texts = (document["text"] for document in documents_of(item))
@@ -213,7 +189,7 @@ class SealQA(Questions):
 
     def _answer(self, reply: str) -> str:
         """Return the answer in a reply; the reference takes the first pair of tags, and nothing where there is none."""
-        if self._scorer is JudgeProcedure.OFFICIAL:
+        if self._scorer == "official":
             return extract(reply)
         match = _FIRST_PAIR.search(reply)
         return match[1].strip() if match else ""
@@ -224,11 +200,11 @@ class SealQA(Questions):
         if answer:
             texts = {"question": item.content["question"], "right-answer": gold, "given-answer": answer}
             instructions = self._prompt_file(f"judge_{self._scorer}")
-            read = verdict if self._scorer is JudgeProcedure.OFFICIAL else reference_verdict
+            read = verdict if self._scorer == "official" else reference_verdict
             grade = await ask_judge(judge, instructions, material(texts), read, form="A, B or C")
         is_right = float(grade is AnswerGrade.CORRECT)
         # The reference distinguishes right from wrong and no more.
-        grades = AnswerGrade if self._scorer is JudgeProcedure.OFFICIAL else ()
+        grades = AnswerGrade if self._scorer == "official" else ()
         parts = tuple((each.value, float(each is grade)) for each in grades)
         sentence = quoted(gold) if is_right else f"expected {quoted(gold)}; the answer is {quoted(answer)}"
         return Scored(hard=is_right, soft=is_right, parts=parts), f"{grade}: {sentence}"

@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import cast
+from typing import ClassVar, cast
 
 from skillgit.domain.evaluation import Scored
 from skillgit.domain.ids import short_digest
@@ -20,9 +20,9 @@ from skillgit.plugin.card import read_card
 from skillgit.plugin.data_rows import read_each, text_field
 from skillgit.plugin.environment import Judge, PublishedRow, Target
 from skillgit_envs.answers import WORDS_SCORER, exact_match, extract, f1, in_tag, normalise, quoted
+from skillgit_envs.questions import Questions
 from skillgit_envs.shipped_environment import (
     PromptWording,
-    Questions,
     fields_hint,
     in_turns,
     prompt_file,
@@ -172,12 +172,8 @@ def fit(context: str, limit: int = CONTEXT_CHARACTERS) -> str:
     return head[:blank].rstrip() if blank > limit // 2 else head
 
 
-SCORERS: Mapping[str, str] = {"official": WORDS_SCORER, "skillopt": "mrqa-skillopt/1"}
-"""Name of a scorer to what changes whenever one of its scores can change."""
-
-
 def score(answer: str, golds: Sequence[str], scorer: str = "official") -> Scored:
-    """Score an answer by one of :data:`SCORERS`; they differ only where normalisation leaves nothing of a text."""
+    """Score an answer by one of the scorers; they differ only where normalisation leaves nothing of a text."""
     # The reference takes nothing for nothing: an empty answer is right where the gold is "The".
     equal, overlap = (exact_match, f1) if scorer == "official" else (_reference_match, _reference_f1)
     return Scored(
@@ -218,16 +214,13 @@ class SearchQA(Questions):
     """Question answering over search results, scored by exact match and token F1."""
 
     info = read_card(Path(__file__).parent)
-
-    def __init__(self, options: Mapping[str, str | float | bool], root: Path) -> None:
-        super().__init__(options, root)
-        self._scorer = str(self._options["scorer"])
+    scorers: ClassVar = {"official": WORDS_SCORER, "skillopt": "mrqa-skillopt/1"}
 
     @property
     def digest(self) -> str:
         prompts = [self.target_prompt(), user_prompt("question", "context", self._wording)]
         reviews = [self._turns, review_prompt("task", "answer", self._wording)] if self._turns > 1 else []
-        return short_digest(["searchqa", SCORERS[self._scorer], CONTEXT_CHARACTERS, *prompts, *reviews])
+        return short_digest(["searchqa", self.scorers[self._scorer], CONTEXT_CHARACTERS, *prompts, *reviews])
 
     def _read(self, files: Sequence[Path]) -> list[Item]:
         return read_items(files)

@@ -22,7 +22,8 @@ from skillgit.plugin.splits import Splits
 from skillgit.sandbox.conversation import converse
 from skillgit.sandbox.tools import declared, read_arguments
 from skillgit_envs.answers import material
-from skillgit_envs.shipped_environment import PromptWording, Questions, sections
+from skillgit_envs.questions import Questions
+from skillgit_envs.shipped_environment import PromptWording, sections
 from skillgit_envs.swebench.engines import PATCH, BoxJob, ContainerEngine, EngineName, SandboxEngine, Workbench, answers
 from skillgit_envs.swebench.grading import F2P, OWN_RULES, P2P, Grader, LogReport, package_version
 from skillgit_envs.swebench.instances import Instance, read_instances

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from skillgit.domain.evaluation import Outcome, Scored, Split, mean
 from skillgit.domain.ids import short_digest
@@ -18,12 +19,12 @@ from skillgit.domain.trajectory import Item, ToolUse, Trajectory, Turn
 from skillgit.errors import ConfigError, DataError
 from skillgit.plugin.backend import Message, Reply, Tool, assistant, system, user
 from skillgit.plugin.card import read_card
-from skillgit.plugin.data_rows import Row, read_each, text_field
+from skillgit.plugin.data_rows import Row, text_field
 from skillgit.plugin.environment import Judge, SummaryShare, Target
 from skillgit.plugin.skill_library import library_skill, read_library
 from skillgit.plugin.skill_loads import LOAD_TOOL, loaded_skills
 from skillgit.plugin.skill_marks import marked
-from skillgit_envs.shipped_environment import PackagedEnvironment, fields_hint, require
+from skillgit_envs.shipped_environment import PackagedEnvironment, fields_hint
 
 OWN = "@"  # in an item: the skill that is measured, under any name
 LOADS, NEAR_MISS = "should load", "near miss"
@@ -43,29 +44,6 @@ LOAD_SKILL = Tool(
 _HINT = fields_hint("trigger")
 _FOR_ITSELF = "loads"
 _INSTEAD = "loads "
-
-
-def read_items(files: Sequence[Path]) -> list[Item]:
-    return read_each(files, _items)
-
-
-def _items(row: Row, _: Path) -> Iterator[Item]:
-    where, fields = row.where, row.fields
-    request = text_field(where, fields, "request", "query", "prompt")
-    require(where, "trigger", {"request": request})
-    name, is_for_it = text_field(where, fields, "skill"), fields.get("should_trigger")
-    if not isinstance(is_for_it, bool | None):
-        raise DataError(f"{where} has a should_trigger that is neither true nor false", hint=_HINT)
-    if is_for_it is None and "skill" not in fields:
-        raise DataError(f"{where} says neither should_trigger nor skill", hint=_HINT)
-    if is_for_it and name:
-        raise DataError(f"{where} says should_trigger and names a skill", hint="name another skill, or say true")
-    name = OWN if is_for_it else name
-    content = {"request": request, "skill": name}
-    kind = text_field(where, fields, "task_type") or (
-        LOADS if name == OWN or (is_for_it is None and name) else NEAR_MISS
-    )
-    yield Item(id=text_field(where, fields, "id") or f"t-{short_digest(content)}", content=content, task_type=kind)
 
 
 class Trigger(PackagedEnvironment):
@@ -111,15 +89,22 @@ class Trigger(PackagedEnvironment):
             for number in range(1, self._repeats + 1)
         )
 
-    def _read(self, files: Sequence[Path]) -> list[Item]:
-        items = read_items(files)
-        for item in items:
-            if item.content["skill"] not in {OWN, "", *self._library}:
-                sentence = f"item {item.id} is for {item.content['skill']}, which is not installed"
-                raise DataError(
-                    sentence, hint="check env.library; should_trigger: true is for the skill that is measured"
-                )
-        return items
+    def item(self, row: Row, content: dict[str, Any], folder: Path) -> Item | None:
+        where, name, is_for_it = row.where, content["skill"], row.fields.get("should_trigger")
+        if not isinstance(is_for_it, bool | None):
+            raise DataError(f"{where} has a should_trigger that is neither true nor false", hint=_HINT)
+        if is_for_it is None and "skill" not in row.fields:
+            raise DataError(f"{where} says neither should_trigger nor skill", hint=_HINT)
+        if is_for_it and name:
+            raise DataError(f"{where} says should_trigger and names a skill", hint="name another skill, or say true")
+        content["skill"] = OWN if is_for_it else name
+        loads = content["skill"] == OWN or (is_for_it is None and name)
+        kind = content.pop("task_type") or (LOADS if loads else NEAR_MISS)
+        if content["skill"] not in {OWN, "", *self._library}:
+            hint = "check env.library; should_trigger: true is for the skill that is measured"
+            raise DataError(f"{where} is for {name}, which is not installed", hint=hint)
+        identity = text_field(where, row.fields, "id") or f"t-{short_digest(content)}"
+        return super().item(row, {**content, "id": identity, "task_type": kind}, folder)
 
     @property
     def _most_replies(self) -> int:

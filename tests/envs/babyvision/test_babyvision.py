@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from over_the_wire import events, train
+from reading import items_in
 from wire.scripted import TARGET
 
 from skillgit.domain.evaluation import Split
@@ -19,11 +20,7 @@ from skillgit.errors import DataError, EnvironmentFaultError
 from skillgit.plugin.backend import Image, Reply, Usage
 from skillgit.plugin.conformance import check_environment
 from skillgit.plugin.environment import asks_judge, call_bounds
-from skillgit_envs.babyvision import BabyVision, read_items
-from skillgit_envs.visual_questions import Pictures
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from skillgit_envs.babyvision import BabyVision
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
 
@@ -49,7 +46,7 @@ def read(folder: Path, *rows: dict[str, object]) -> list[Item]:
     (folder / "images/9001.png").write_bytes(PNG)
     path = folder / "meta_data.jsonl"
     path.write_text("".join(json.dumps(entry) + "\n" for entry in rows))
-    return read_items([path], pictures=Pictures(folder=None, limit_mb=1))
+    return items_in(BabyVision, path)
 
 
 class Says:
@@ -118,8 +115,7 @@ def test_the_picture_is_shown_with_the_choices_and_without_the_reasoning(tmp_pat
 @given(st.sampled_from(["10,5", "(10,5)", "( 10 , 5 )", "(10, 5)."]))
 def test_a_free_answer_may_be_written_loosely(answer):
     content = {"question": "?", "choices": [], "images": [], "pictures": [], "answer": "10,5"}
-    environment = BabyVision.__new__(BabyVision)
-    environment._options = {"scorer": "rules"}
+    environment = BabyVision({}, Path("/"))
     assert hard(environment, Item(id="1", content=content), answer) == 1.0
     assert hard(environment, Item(id="1", content=content), "(5,10)") == 0.0
 

@@ -5,11 +5,11 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
+from reading import items_in
 
 from skillgit.domain.evaluation import Split
 from skillgit.errors import ConfigError, DataError
-from skillgit_envs.docvqa import DocVQA, read_items
-from skillgit_envs.visual_questions import Pictures
+from skillgit_envs.docvqa import DocVQA
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,7 +26,7 @@ ROW = {
 def read(folder: Path, rows: object, *, pages: Path | None = None, limit_mb: float = 1.0):
     path = folder / "items.json"
     path.write_text(json.dumps(rows))
-    return read_items([path], pages=Pictures(folder=pages, limit_mb=limit_mb))
+    return items_in(DocVQA, path, image_dir=str(pages or ""), max_image_mb=limit_mb)
 
 
 @pytest.fixture
@@ -87,12 +87,11 @@ def test_a_cell_is_a_list_or_an_answer_as_it_stands(tmp_path: Path, cell: str, a
         writer = csv.writer(file)
         writer.writerow(["id", "question", "ground_truth", "image_path", "category"])
         writer.writerow(["7", "What is the total? document_path: img/7.png", cell, "img/7.png", "form"])
-    pages = Pictures(folder=None, limit_mb=1.0)
     if answers is None:
         with pytest.raises(DataError, match=r"items\.csv:2 has no answers"):
-            read_items([tmp_path / "items.csv"], pages=pages)
+            items_in(DocVQA, tmp_path / "items.csv")
         return
-    item = read_items([tmp_path / "items.csv"], pages=pages)[0]
+    item = items_in(DocVQA, tmp_path / "items.csv")[0]
     assert item.content["answers"] == answers
     assert item.content["question"] == "What is the total?"
     assert item.task_type == "form"
@@ -135,7 +134,7 @@ def test_the_real_page_is_found_by_its_name_in_mp_docvqa(real: Path, tmp_path: P
         writer = csv.DictWriter(file, table[0])
         writer.writeheader()
         writer.writerows(table)
-    same = read_items([path], pages=Pictures(folder=real / "images", limit_mb=5.0))[0]
+    same = items_in(DocVQA, path, image_dir=str(real / "images"))[0]
     assert (same.content["answers"], same.content["page"]) == (item.content["answers"], item.content["page"])
     with pytest.raises(DataError, match="there is no picture"):
         read(tmp_path, rows, pages=real / "images", limit_mb=5.0)

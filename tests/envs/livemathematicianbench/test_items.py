@@ -5,10 +5,11 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
+from reading import items_in
 
 from skillgit.domain.evaluation import Split
 from skillgit.errors import DataError
-from skillgit_envs.livemathematicianbench import LiveMathematicianBench, ShownItem, arranged, question, read_items
+from skillgit_envs.livemathematicianbench import LiveMathematicianBench, ShownItem, arranged, question
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -37,7 +38,7 @@ FLAT = {
 def read(folder: Path, *rows: object, name: str = "items.json"):
     path = folder / name
     path.write_text(json.dumps(list(rows)))
-    return read_items([path])
+    return items_in(LiveMathematicianBench, path)
 
 
 def test_both_forms_are_read(tmp_path: Path):
@@ -105,7 +106,7 @@ def test_settings_that_change_what_is_asked_change_the_digest(tmp_path: Path):
 
 def test_real_monthly_files(real: Path):
     files = sorted(real.glob("data/*/*.json"))
-    items = read_items(files)
+    items = items_in(LiveMathematicianBench, *files)
     assert len(items) == 39
     assert len({item.id for item in items}) == 39
     for item in items:

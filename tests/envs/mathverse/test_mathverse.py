@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from over_the_wire import events, train
+from reading import items_in
 from wire.scripted import TARGET
 
 from skillgit.domain.evaluation import Split
@@ -23,9 +24,8 @@ from skillgit.plugin.backend import Image, Reply, Usage
 from skillgit.plugin.conformance import check_environment
 from skillgit.plugin.environment import asks_judge, call_bounds
 from skillgit_envs.choices import chosen
-from skillgit_envs.mathverse import MathVerse, choices, read_items
+from skillgit_envs.mathverse import MathVerse, choices
 from skillgit_envs.quantities import same_value
-from skillgit_envs.visual_questions import Pictures
 
 DATA = Path(os.environ.get("SKILLGIT_REAL_DATA", Path(__file__).parents[4] / "shared" / "data"))
 REAL = [DATA / "mathverse_odd/testmini_text_only.odd.json", DATA / "mathverse/testmini_text_only.sample20.json"]
@@ -225,7 +225,7 @@ def test_the_reference_takes_a_letter_alone_and_asks_about_free_answers(tmp_path
 @real
 @pytest.mark.parametrize("path", REAL, ids=lambda path: path.stem)
 def test_every_real_row_is_read_and_solved_by_its_own_answer_and_by_no_other_letter(path, tmp_path):
-    items = read_items([path], version="Text Only", pictures=Pictures(folder=None, limit_mb=1))
+    items = items_in(MathVerse, path, problem_version="Text Only")
     assert len(items) == len(json.loads(path.read_text()))
     environment = MathVerse({}, tmp_path)
     for item in items:
@@ -246,7 +246,7 @@ def test_one_real_problem_in_all_its_versions(tmp_path):
         (tmp_path / number).write_bytes(png())
     (tmp_path / "rows.json").write_text(json.dumps(rows))
     for version in {entry["problem_version"] for entry in rows}:
-        (item,) = read_items([tmp_path / "rows.json"], version=version, pictures=Pictures(folder=None, limit_mb=1))
+        (item,) = items_in(MathVerse, tmp_path / "rows.json", problem_version=version)
         assert item.content["pictures"]
 
 

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from over_the_wire import events, train
+from reading import items_in
 from wire.scripted import TARGET
 
 from skillgit.domain.evaluation import Split
@@ -19,8 +20,7 @@ from skillgit.domain.trajectory import Item, Trajectory
 from skillgit.errors import DataError
 from skillgit.plugin.backend import Image, Reply, Usage
 from skillgit.plugin.conformance import check_environment
-from skillgit_envs.mmrb import MMRB, extracted, read_items
-from skillgit_envs.visual_questions import Pictures
+from skillgit_envs.mmrb import MMRB, extracted
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -49,7 +49,7 @@ def read(folder: Path, *rows: dict[str, object]) -> list[Item]:
         (folder / f"img/0_{number}.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes([number]))
     path = folder / "001_human.json"
     path.write_text(json.dumps(rows))
-    return read_items([path], pictures=Pictures(folder=None, limit_mb=1))
+    return items_in(MMRB, path)
 
 
 def hard(folder: Path, scorer: str, item: Item, answer: str) -> float:

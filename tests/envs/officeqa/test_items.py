@@ -6,12 +6,13 @@ import os
 from pathlib import Path
 
 import pytest
+from reading import items_in
 
 from skillgit.domain.evaluation import Split
 from skillgit.domain.trajectory import Item
 from skillgit.errors import ConfigError, DataError, EnvironmentFaultError
 from skillgit.plugin.conformance import check_environment
-from skillgit_envs.officeqa import OfficeQA, oracle_pages, read_items
+from skillgit_envs.officeqa import OfficeQA, oracle_pages
 from skillgit_envs.officeqa.corpus import Corpus
 from skillgit_envs.officeqa.scoring import fault
 
@@ -33,7 +34,7 @@ def docs(tmp_path: Path) -> Path:
 def read(folder: Path, *rows: object, docs: Path | None = None):
     path = folder / "items.json"
     path.write_text(json.dumps(list(rows)))
-    return read_items([path], corpus=Corpus(docs or folder / "docs"))
+    return items_in(OfficeQA, path, docs_dir=str(docs or folder / "docs"))
 
 
 @pytest.mark.parametrize(
@@ -60,7 +61,7 @@ def test_the_columns_of_the_public_table_and_of_the_reference_are_the_same_item(
         writer = csv.writer(file)
         writer.writerow(["uid", "question", "answer", "source_docs", "source_files", "difficulty"])
         writer.writerow(["U1", "Total?", "36,495", f"{address}\r\n{address}3", "b_02.txt\r\nold/b_01.txt", "hard"])
-    (item,) = read_items([table], corpus=Corpus(docs))
+    (item,) = items_in(OfficeQA, table, docs_dir=str(docs))
     other = {"id": "U1", "question": "Total?", "ground_truth": "36,495", "category": "hard"}
     files = {"source_docs": [address, f"{address}3"], "source_files": ["b_02", "b_01"]}
     (same,) = read(tmp_path, other | files, docs=docs)

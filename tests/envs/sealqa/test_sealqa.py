@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from over_the_wire import events, train
 from program import skillgit
+from reading import items_in
 from saying import Says
 from wire import wire_server
 from wire.scripted import TARGET
@@ -22,7 +23,7 @@ from skillgit.errors import ConfigError, DataError, EnvironmentFaultError, Sandb
 from skillgit.plugin.backend import Reply, ToolCall, Usage
 from skillgit.plugin.conformance import check_environment
 from skillgit.plugin.environment import asks_judge, call_bounds
-from skillgit_envs.sealqa import AnswerGrade, SealQA, read_items, verdict
+from skillgit_envs.sealqa import AnswerGrade, SealQA, verdict
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -58,7 +59,8 @@ def write(path: Path, *rows: dict[str, object]) -> Path:
 
 
 def read(folder: Path, *rows: dict[str, object], **how) -> list[Item]:
-    return read_items([write(folder / "seal_0.jsonl", *rows)], **how)
+    mode = {"mode": "documents"} if "documents" in how else {}
+    return items_in(SealQA, write(folder / "seal_0.jsonl", *rows), **mode, **how)
 
 
 def numbered(count: int, **fields: object) -> list[dict[str, object]]:
@@ -82,11 +84,11 @@ def test_a_question_names_its_item_and_what_gives_the_answer_away_stays_behind(t
 def test_a_table_is_read_as_well(tmp_path):
     path = tmp_path / "seal-0.csv"
     path.write_text(f"question,ground_truth,topic,urls,canary\nWho?,Me,Sports,['{GOLD_PAGE}'],{CANARY}\n")
-    (item,) = read_items([path], subset="seal_0")
+    (item,) = items_in(SealQA, path, subset="seal_0")
     assert (item.content, item.task_type) == ({"question": "Who?", "answer": "Me"}, "Sports")
     docs = json.dumps(DOCUMENTS).replace('"', '""')
     path.write_text(f'question,answer,12_docs\nWho?,Me,"{docs}"\n')
-    assert len(read_items([path], documents=12)[0].content["documents"]) == 2
+    assert len(items_in(SealQA, path, mode="documents")[0].content["documents"]) == 2
 
 
 @pytest.mark.parametrize(
@@ -111,11 +113,11 @@ def test_a_subset_is_the_files_of_its_name(tmp_path):
     write(tmp_path / "data/seal-0.jsonl", row(question="One?"))
     write(tmp_path / "data/longseal/test.jsonl", row(question="Two?"))
     files = sorted((tmp_path / "data").rglob("*.jsonl"))
-    assert [item.content["question"] for item in read_items(files, subset="longseal")] == ["Two?"]
-    assert [item.content["question"] for item in read_items(files, subset="seal_0")] == ["One?"]
-    assert len(read_items(files)) == 2
+    assert [item.content["question"] for item in items_in(SealQA, *files, subset="longseal")] == ["Two?"]
+    assert [item.content["question"] for item in items_in(SealQA, *files, subset="seal_0")] == ["One?"]
+    assert len(items_in(SealQA, *files)) == 2
     with pytest.raises(DataError, match=r"none of the data files in .* is named after seal_hard"):
-        read_items(files, subset="seal_hard")
+        items_in(SealQA, *files, subset="seal_hard")
 
 
 @pytest.mark.parametrize("options", [{}, {"mode": "documents"}, {"scorer": "skillopt"}])
