@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable, Coroutine, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from random import Random
 from statistics import median
 from typing import Generic, TypeVar
@@ -73,9 +74,7 @@ class Breaker:
     """Counts failures in a row that concern all calls; once open, only a call then in flight closes it."""
 
     def __init__(self, *, name: str, limit: int) -> None:
-        self._name = name
-        self._limit = limit
-        self._failures = 0
+        self._name, self._limit, self._failures = name, limit, 0
         self._last: BackendError | None = None
 
     def check(self) -> None:
@@ -172,12 +171,17 @@ class _Flight(Generic[T]):
 
 
 class Flights(Generic[T]):
+    """Work in progress that several callers wait for."""
+
     def __init__(self) -> None:
         self._flights: dict[str, _Flight[T]] = {}
 
     async def share(self, key: str, start: Callable[[], Coroutine[None, None, T]]) -> T:
         """Return the result, or raise the error, of the work ``key``: in progress, or a new task of ``start()``."""
-        flight = self._flights.get(key) or self._take_off(key, start)
+        flight = self._flights.get(key)
+        if flight is None:
+            flight = self._flights[key] = _Flight(asyncio.create_task(start()))
+            flight.task.add_done_callback(partial(self._land, key, flight))
         flight.waiters += 1
         try:
             # asyncio.wait, unlike await, does not hand a waiter's cancellation on to the task.
@@ -185,24 +189,14 @@ class Flights(Generic[T]):
         finally:
             flight.waiters -= 1
             if flight.waiters == 0 and not flight.task.done():
-                self._forget(key, flight)
+                self._land(key, flight, flight.task)
                 flight.task.cancel()
         return flight.task.result()
 
-    def _take_off(self, key: str, start: Callable[[], Coroutine[None, None, T]]) -> _Flight[T]:
-        flight = _Flight(asyncio.create_task(start()))
-        self._flights[key] = flight
-        flight.task.add_done_callback(lambda task: self._land(key, flight, task))
-        return flight
-
     def _land(self, key: str, flight: _Flight[T], task: asyncio.Task[T]) -> None:
-        self._forget(key, flight)
-        if not task.cancelled():
-            task.exception()  # marks it as seen: the last waiter may be gone
-
-    def _forget(self, key: str, flight: _Flight[T]) -> None:
         if self._flights.get(key) is flight:
             del self._flights[key]
+        _succeeded(task)  # marks its error as seen: the last waiter may be gone
 
 
 async def hedged(

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from datetime import date
 from functools import cache
 from importlib.resources import files
 from types import MappingProxyType
+from typing import Any, Generic, TypeVar
 
 from skillgit.domain.cost import Cost
 from skillgit.plugin.backend import Price, Usage
@@ -20,18 +21,41 @@ _SNAPSHOT = re.compile(r"-(?:\d{4}-\d{2}-\d{2}|\d{8}|latest)\Z")
 _NONE: Mapping[str, Price] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PriceTable:
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class ModelTable(Generic[T]):
+    """What was known at a date of models by their names."""
+
     date: date
-    prices: Mapping[str, Price]
+    rows: Mapping[str, T]
+
+    def find(self, model: str) -> T | None:
+        """Return what is known of ``model``; a dated name that is not listed counts as the one without the date."""
+        return _find(model, self.rows)
+
+
+def _find(model: str, rows: Mapping[str, T]) -> T | None:
+    return rows.get(model) or rows.get(_SNAPSHOT.sub("", model))
 
 
 @cache
-def price_table() -> PriceTable:
+def price_table() -> ModelTable[Price]:
     """Return the prices that skillgit comes with."""
-    data = json.loads(files("skillgit.calls").joinpath("prices.json").read_text("utf-8"))
-    prices = {model: price_of(row) for model, row in data["prices"].items()}
-    return PriceTable(date=date.fromisoformat(data["date"]), prices=MappingProxyType(prices))
+    return _read_table("prices", price_of)
+
+
+@cache
+def context_table() -> ModelTable[int]:
+    """Return the lengths in tokens that skillgit comes with."""
+    return _read_table("contexts", int)
+
+
+def _read_table(name: str, read: Callable[[Any], T]) -> ModelTable[T]:
+    data = json.loads(files("skillgit.calls").joinpath(f"{name}.json").read_text("utf-8"))
+    rows = {model: read(value) for model, value in data[name].items()}
+    return ModelTable(date.fromisoformat(data["date"]), MappingProxyType(rows))
 
 
 def price_of(row: Sequence[float]) -> Price:
@@ -53,11 +77,8 @@ def find_price(
     user's ``overrides`` come first, then the ``declarations`` of the backend, then the table, which is
     left out unless ``is_in_table``: it has the prices of providers at their own addresses.
     """
-    for prices in (overrides, declarations, price_table().prices if is_in_table else _NONE):
-        price = prices.get(model) or prices.get(without_date(model))
-        if price is not None:
-            return price
-    return None
+    known = (overrides, declarations, price_table().rows if is_in_table else _NONE)
+    return next((price for prices in known if (price := _find(model, prices)) is not None), None)
 
 
 def dollars(usage: Usage, price: Price | None) -> float | None:
@@ -80,8 +101,8 @@ def half(price: Price | None) -> Price | None:
     """Return the price of what is asked in a batch; that of cached tokens is halved too."""
     if price is None:
         return None
-    cached, cache_write = (None if usd is None else usd / 2 for usd in (price.usd_cached, price.usd_cache_write))
-    return Price(usd_in=price.usd_in / 2, usd_out=price.usd_out / 2, usd_cached=cached, usd_cache_write=cache_write)
+    halves: dict[str, Any] = {name: None if usd is None else usd / 2 for name, usd in asdict(price).items()}
+    return Price(**halves)
 
 
 def call_cost(usage: Usage, price: Price | None, seconds: float) -> Cost:
@@ -98,27 +119,3 @@ def call_cost(usage: Usage, price: Price | None, seconds: float) -> Cost:
         reasoning=usage.reasoning,
         unpriced=int(usd is None),
     )
-
-
-def without_date(model: str) -> str:
-    """Return the name of a model without the date of its snapshot."""
-    return _SNAPSHOT.sub("", model)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ContextTable:
-    date: date
-    contexts: Mapping[str, int]
-
-
-@cache
-def context_table() -> ContextTable:
-    """Return the lengths that skillgit comes with."""
-    data = json.loads(files("skillgit.calls").joinpath("contexts.json").read_text("utf-8"))
-    return ContextTable(date=date.fromisoformat(data["date"]), contexts=MappingProxyType(data["contexts"]))
-
-
-def find_context(model: str) -> int | None:
-    """Return the tokens that ``model`` takes; None if that is not known. A dated name counts as the one without."""
-    contexts = context_table().contexts
-    return contexts.get(model) or contexts.get(without_date(model))

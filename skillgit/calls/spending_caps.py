@@ -6,6 +6,7 @@ No call is made over a cap, and each call is charged once.
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
@@ -229,10 +230,9 @@ class Meter:
     """The cost of an event in progress, in exact sums, so that the order of a resumed run's calls does not matter."""
 
     def __init__(self) -> None:
-        self._seen: set[str] = set()
-        self._total = CostSum()
-        self._parts: dict[tuple[str, str], CostSum] = {}
-        self._reused: dict[str, bool] = {}
+        self._seen, self._total = set[str](), CostSum()
+        self._parts = defaultdict[tuple[str, str], CostSum](CostSum)
+        self._reused = dict[str, bool]()
 
     def add(self, charge: Charge) -> None:
         """Count ``charge``, unless its call was counted before."""
@@ -240,10 +240,7 @@ class Meter:
             return
         self._seen.add(charge.key)
         self._total.add(charge.cost)
-        key = (charge.role, charge.stage)
-        if key not in self._parts:
-            self._parts[key] = CostSum()
-        self._parts[key].add(charge.cost)
+        self._parts[charge.role, charge.stage].add(charge.cost)
 
     def reuse(self, key: str, *, is_known: bool) -> None:
         """Count the answer ``key``, once, as one that another command had paid for; say if its server is known."""
@@ -259,12 +256,11 @@ class Meter:
             self.total(),
             reused=len(self._reused),
             unidentified=sum(not is_known for is_known in self._reused.values()),
-            parts=tuple(self._part(*key) for key in sorted(self._parts)),
+            parts=tuple(
+                CostPart(role=role, stage=stage, cost=replace(total, seconds=round(total.seconds, 1)))
+                for (role, stage), total in sorted((key, part.total()) for key, part in self._parts.items())
+            ),
         )
-
-    def _part(self, role: str, stage: str) -> CostPart:
-        total = self._parts[role, stage].total()
-        return CostPart(role=role, stage=stage, cost=replace(total, seconds=round(total.seconds, 1)))
 
 
 @dataclass(slots=True)

@@ -72,7 +72,9 @@ def _check_measured(session: Session, measurement: EvaluationResult) -> None:
 
 
 @dataclass(slots=True)
-class Ahead:
+class Prefetch:
+    """Rollouts of the step after the one in progress."""
+
     _task: asyncio.Task[None] | None = None
     _over: bool = False
 
@@ -87,7 +89,7 @@ class Ahead:
         """Begin no further rollout, for the step begins now; it waits for those in progress as for its own."""
         self._over = True
 
-    async def settled(self) -> None:
+    async def settle(self) -> None:
         """Begin no further rollout, and wait for those in progress; stop the calls first to keep the wait short."""
         self.give_way()
         if self._task is not None:
@@ -124,7 +126,7 @@ class Trainer:
     start: Start
     history: SkillHistory
     prepare: Callable[[], Awaitable[None]] | None = None
-    ahead: Ahead = field(default_factory=Ahead)  # rollouts of the step after the transition in progress
+    prefetch: Prefetch = field(default_factory=Prefetch)
     rounds: Rounds = field(init=False)
 
     def __post_init__(self) -> None:
@@ -145,11 +147,11 @@ class Trainer:
     async def stop(self) -> None:
         """Let no further call pass, and wait for those in flight: they run ahead and are paid for."""
         self.session.calls.stop()
-        await self.ahead.settled()
+        await self.prefetch.settle()
 
     async def close(self) -> None:
         """Cancel what runs ahead; call this when you stop asking for transitions before the run is finished."""
-        await self.ahead.close()
+        await self.prefetch.close()
 
     async def _next(self, state: RunState | None) -> Transition | None:
         session = self.session
@@ -187,11 +189,11 @@ class Trainer:
 
     async def _step(self, state: RunState) -> Transition:
         session, step, skill = self.session, state.step + 1, self.history.skill(state.version)
-        self.ahead.give_way()
+        self.prefetch.give_way()
         session.calls.enter(step_scope(session.run, step), state.cost)
 
         def refused(slots: asyncio.Semaphore) -> None:
-            self.ahead.start(session, skill, step + 1, slots)
+            self.prefetch.start(session, skill, step + 1, slots)
 
         is_known = self._step_follows_refusal(state, step)
         return await self.rounds.transition(state, step, on_refusal=refused if is_known else None)
@@ -234,7 +236,7 @@ class Trainer:
 
         def known(rollout: Rollout) -> None:
             if self._step_follows_baseline(rollout):
-                self.ahead.start(session, start.skill, 1, slots)
+                self.prefetch.start(session, start.skill, 1, slots)
 
         measurement = await evaluate_selection(session, start.skill, Stage.BASELINE, slots=slots, each=known)
         summary = measurement.evaluation.summary()

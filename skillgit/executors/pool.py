@@ -12,17 +12,18 @@ import os
 import pickle
 import signal
 import sys
-from collections.abc import AsyncIterator, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Final, Protocol
+from typing import Final
 
 from skillgit.domain.skill import Skill
 from skillgit.domain.trajectory import Item
 from skillgit.errors import ConfigError, EnvironmentFaultError, SkillgitError
 from skillgit.executors.attempt import RestartableModel, Row, described
-from skillgit.executors.worker import END_S, EnvironmentRecipe, Frame, next_frame, packed, retold, told
+from skillgit.executors.worker import END_S, EnvironmentRecipe, Frame, dump_error, load_error, next_frame, packed
 from skillgit.plugin.environment import Environment
 from skillgit.plugin.process_start import whole_start
 
@@ -33,41 +34,34 @@ _LOOK_S: Final = 10.0
 """Seconds after which a caller that waits for a worker checks for room for more."""
 
 
-class WorkerLink(Protocol):
+@dataclass(frozen=True, slots=True)
+class WorkerLink:
     """The way to one worker."""
 
-    def begin(self, number: int, item: Item, skill: Skill) -> None: ...
-
-    def post(self, frame: Frame) -> None: ...
-
-    def frames(self) -> AsyncIterator[Frame]:
-        """Yield what the worker says until it is gone."""
-        ...
-
-    async def end(self) -> None:
-        """Kill the worker and wait until it is gone."""
-        ...
+    post: Callable[[Frame], object]
+    frames: AsyncIterator[Frame]  # what the worker says until it is gone
+    end: Callable[[], Awaitable[object]]  # kills the worker and waits until it is gone
 
 
-class Fleet(Protocol):
+class WorkerSource(ABC):
     """Where workers come from."""
 
-    most: int  # attempts at once that there will be
     tries: int  # attempts in all at an item whose worker goes
     alone_from: int
     """The attempt, counted from 0, from which on an item has a worker for itself: it may be what kills workers."""
 
+    def __init__(self, most: int) -> None:
+        self.most = most  # attempts at once that there will be
+
+    @abstractmethod
     async def size(self) -> int:
         """Return how many workers there is room for now."""
-        ...
 
-    async def hire(self, recipe: EnvironmentRecipe) -> WorkerLink: ...
+    @abstractmethod
+    async def start_worker(self, recipe: EnvironmentRecipe) -> WorkerLink: ...
 
-    async def close(self) -> None: ...
-
-
-class _WorkerLostError(Exception):
-    """A worker is gone."""
+    async def close(self) -> None:  # noqa: B027 - most have nothing left
+        """End what is left once all workers are gone."""
 
 
 @dataclass(slots=True, eq=False)
@@ -78,93 +72,85 @@ class _Worker:
     ready: bool = False
     load: int = 0
     reserved: bool = False  # whether it is kept for one item
-    inboxes: dict[int, asyncio.Queue[Frame]] = field(default_factory=dict)
-    life: asyncio.Task[None] | None = None
+    inboxes: dict[int, asyncio.Queue[Frame]] = field(default_factory=dict)  # of its attempts
+    task: asyncio.Task[None] | None = None
 
-    async def attempt(
-        self, number: int, item: Item, skill: Skill, conversations: Mapping[str, RestartableModel]
-    ) -> Row:
-        if self.link is None or not self.ready:
-            raise _WorkerLostError
-        inbox = self.inboxes[number] = asyncio.Queue[Frame]()
-        relays: dict[int, asyncio.Task[None]] = {}
+
+class _Attempt:
+    """One attempt in a worker, whose questions are answered here."""
+
+    def __init__(self, number: int, worker: _Worker, conversations: Mapping[str, RestartableModel]) -> None:
+        assert worker.link is not None  # noqa: S101 - it is ready
+        self._number, self._worker, self._link = number, worker, worker.link
+        self._conversations = conversations
+        self._inbox = worker.inboxes[number] = asyncio.Queue[Frame]()
+        self._relays: dict[int, asyncio.Task[None]] = {}
+
+    async def run(self, item: Item, skill: Skill) -> Row | None:
+        """Return the row, or raise the error, that the attempt ends with; None if its worker is lost."""
         try:
-            self.link.begin(number, item, skill)
-            while (frame := await inbox.get()).kind in {"ask", "ask_for_program", "drop"}:
-                self._relay(frame, relays, conversations)
-            return await _ended(frame, relays)
+            self._link.post(Frame("attempt", self._number, body=pickle.dumps((item, skill))))
+            while (end := await self._next()) is None:
+                pass
+            if end.kind == "failed":
+                raise load_error(end.body)
+            if end.kind == "row":
+                row: Row = json.loads(end.body)
+                return row
+            if self._relays:  # what the worker had asked is paid for: recorded, it is there for the next attempt
+                await asyncio.wait(self._relays.values())
         except asyncio.CancelledError:
-            await self._give_way(number, inbox, relays, conversations)
+            await self._give_way()
             raise
         finally:
-            del self.inboxes[number]
-            for relay in relays.values():
+            del self._worker.inboxes[self._number]
+            for relay in self._relays.values():
                 relay.cancel()
+        return None
 
-    def _relay(
-        self, frame: Frame, relays: dict[int, asyncio.Task[None]], conversations: Mapping[str, RestartableModel]
-    ) -> None:
-        if frame.kind == "drop":
-            if frame.question in relays:
-                relays[frame.question].cancel()
-        else:  # a task of this attempt, so that the question is charged to its outcome
-            relays[frame.question] = asyncio.create_task(self._answer(frame, conversations))
+    async def _next(self) -> Frame | None:
+        """Wait for what the worker says; return it if the attempt ends with that."""
+        frame = await self._inbox.get()
+        if frame.kind in {"ask", "ask_for_program"}:  # a task of this attempt, whose outcome the question is charged to
+            self._relays[frame.question] = asyncio.create_task(self._answer(frame))
+        elif frame.kind != "drop":
+            return frame
+        elif frame.question in self._relays:
+            self._relays[frame.question].cancel()
+        return None
 
-    async def _answer(self, frame: Frame, conversations: Mapping[str, RestartableModel]) -> None:
+    async def _answer(self, frame: Frame) -> None:
         try:
             role, *question = pickle.loads(frame.body)  # noqa: S301 - of our own worker
-            reply = await getattr(conversations[role], frame.kind)(*question)
+            reply = await getattr(self._conversations[role], frame.kind)(*question)
             answer = frame._replace(kind="answer", body=pickle.dumps(reply))
         except asyncio.CancelledError:
             raise
         except BaseException as error:  # noqa: BLE001 - what ends more than the item is kept by its conversation
-            answer = frame._replace(kind="refusal", body=told(error))
-        if self.link is not None:
-            self.link.post(answer)
+            answer = frame._replace(kind="refusal", body=dump_error(error))
+        self._link.post(answer)
 
-    async def _give_way(
-        self,
-        number: int,
-        inbox: asyncio.Queue[Frame],
-        relays: dict[int, asyncio.Task[None]],
-        conversations: Mapping[str, RestartableModel],
-    ) -> None:
-        """Have a cancelled attempt end what it started, after the questions of its own programs, which are paid for."""
-        assert self.link is not None  # noqa: S101 - it has begun
-        self.link.post(Frame("cancel", number))
+    async def _give_way(self) -> None:
+        """Cancel an attempt gracefully; questions already sent to a model are awaited, since they are paid for."""
+        self._link.post(Frame("cancel", self._number))
         while True:
             try:
                 async with asyncio.timeout(_GIVE_WAY_S):
-                    frame = await inbox.get()
+                    if await self._next() is not None:
+                        return
             except TimeoutError:
-                if all(relay.done() for relay in relays.values()):
-                    await self.link.end()
+                if all(relay.done() for relay in self._relays.values()):
+                    await self._link.end()
                     return
-            else:
-                if frame.kind not in {"ask", "ask_for_program", "drop"}:
-                    return
-                self._relay(frame, relays, conversations)
-
-
-async def _ended(frame: Frame, relays: Mapping[int, asyncio.Task[None]]) -> Row:
-    """Return the row of an attempt that has ended, or raise its error."""
-    if frame.kind == "row":
-        row: Row = json.loads(frame.body)
-        return row
-    if frame.kind == "failed":
-        raise retold(frame.body)
-    if relays:  # what the worker had asked is paid for: recorded, it is there for the next attempt
-        await asyncio.wait(relays.values())
-    raise _WorkerLostError
 
 
 class WorkerPool:
     """Attempts in workers; each has as many at once as come its way."""
 
-    def __init__(self, recipe: EnvironmentRecipe, fleet: Fleet) -> None:
-        self._recipe, self._fleet = recipe, fleet
+    def __init__(self, recipe: EnvironmentRecipe, source: WorkerSource) -> None:
+        self._recipe, self._source = recipe, source
         self._workers: list[_Worker] = []
-        self._lives: set[asyncio.Task[None]] = set()  # of those that are being buried, too
+        self._tasks: set[asyncio.Task[None]] = set()  # of those that are being removed, too
         self._numbers, self._change = count(1), asyncio.Event()
         self._fault: SkillgitError | None = None
         self._false_starts, self._reason = 0, ""
@@ -182,14 +168,15 @@ class WorkerPool:
     ) -> Row:
         del environment  # workers have their own
         conversations = {"target": target, "judge": judge}
-        for number in range(self._fleet.tries):
-            async with self._worker(alone=number >= self._fleet.alone_from) as worker:
-                with suppress(_WorkerLostError):
-                    return await worker.attempt(next(self._numbers), item, skill, conversations)
+        for number in range(self._source.tries):
+            async with self._worker(alone=number >= self._source.alone_from) as worker:
+                row = await _Attempt(next(self._numbers), worker, conversations).run(item, skill)
+            if row is not None:
+                return row
             for conversation in conversations.values():
                 conversation.restart()
         raise EnvironmentFaultError(
-            f"the worker of this item ended before its time, {self._fleet.tries} times",
+            f"the worker of this item ended before its time, {self._source.tries} times",
             hint="look for what ends it, such as too little memory",
         )
 
@@ -199,15 +186,15 @@ class WorkerPool:
         for worker in self._workers:
             if worker.link is not None and worker.ready:
                 worker.link.post(Frame("close"))
-            elif worker.life is not None:
-                worker.life.cancel()
-        lives = tuple(self._lives)
-        if lives:
-            await asyncio.wait(lives, timeout=END_S)
-        for life in lives:
-            life.cancel()
-        await asyncio.gather(*lives, return_exceptions=True)
-        await self._fleet.close()
+            elif worker.task is not None:
+                worker.task.cancel()
+        tasks = tuple(self._tasks)
+        if tasks:
+            await asyncio.wait(tasks, timeout=END_S)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._source.close()
 
     @asynccontextmanager
     async def _worker(self, *, alone: bool) -> AsyncIterator[_Worker]:
@@ -224,44 +211,44 @@ class WorkerPool:
             finally:
                 worker.load -= 1
                 worker.reserved = worker.reserved and not alone
-                self._tell()
+                self._wake()
 
     async def _idlest(self) -> _Worker:
         while True:
-            size = await self._fleet.size()
+            size = await self._source.size()
             while len(self._workers) < size:
                 worker = _Worker()
                 self._workers.append(worker)
-                worker.life = asyncio.create_task(self._live(worker))
-                self._lives.add(worker.life)
-                worker.life.add_done_callback(self._lives.discard)
+                worker.task = asyncio.create_task(self._run(worker))
+                self._tasks.add(worker.task)
+                worker.task.add_done_callback(self._tasks.discard)
             if self._fault is not None:
                 raise self._fault
             free = [worker for worker in self._workers if worker.ready and not worker.reserved]
             if not all(worker.ready for worker in self._workers):  # lest the first one that is ready takes all
-                free = [worker for worker in free if worker.load < -(-self._fleet.most // max(size, 1))]
+                free = [worker for worker in free if worker.load < -(-self._source.most // max(size, 1))]
             if free:
                 return min(free, key=lambda worker: worker.load)
             with suppress(TimeoutError):
                 async with asyncio.timeout(_LOOK_S):
                     await self._change.wait()
 
-    def _tell(self) -> None:
+    def _wake(self) -> None:
         """Wake those that wait for a worker."""
         self._change.set()
         self._change = asyncio.Event()
 
-    async def _live(self, worker: _Worker) -> None:
+    async def _run(self, worker: _Worker) -> None:
         """Take what a worker says to whom it concerns, from its start to its end."""
         try:
-            worker.link = await self._fleet.hire(self._recipe)
-            async for frame in worker.link.frames():
+            worker.link = await self._source.start_worker(self._recipe)
+            async for frame in worker.link.frames:
                 if frame.kind == "ready":
                     worker.ready, self._false_starts = True, 0
-                    self._tell()
+                    self._wake()
                 elif frame.kind == "unfit":
-                    self._fault = retold(frame.body)
-                    self._tell()
+                    self._fault = load_error(frame.body)
+                    self._wake()
                 elif frame.attempt in worker.inboxes:
                     worker.inboxes[frame.attempt].put_nowait(frame)
         except SkillgitError as error:
@@ -269,9 +256,9 @@ class WorkerPool:
         except Exception as error:  # noqa: BLE001 - the caller that waits for a worker gets it, if it happens again
             self._reason = f": {described(error)}"
         finally:
-            await self._bury(worker)
+            await self._remove(worker)
 
-    async def _bury(self, worker: _Worker) -> None:
+    async def _remove(self, worker: _Worker) -> None:
         self._false_starts += not worker.ready
         if self._false_starts >= _FALSE_STARTS * len(self._workers) and self._fault is None:
             hint = (
@@ -283,24 +270,21 @@ class WorkerPool:
         self._workers.remove(worker)
         for inbox in worker.inboxes.values():
             inbox.put_nowait(Frame("lost"))
-        self._tell()
+        self._wake()
         if worker.link is not None:
             await worker.link.end()
 
 
-class ProcessFleet:
+class ProcessSource(WorkerSource):
     """A worker process for each processor."""
 
     tries, alone_from = 2, 1
 
-    def __init__(self, most: int) -> None:
-        count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        self.most, self._size = most, min(most, count)
-
     async def size(self) -> int:
-        return self._size
+        count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        return min(self.most, count)
 
-    async def hire(self, recipe: EnvironmentRecipe) -> WorkerLink:
+    async def start_worker(self, recipe: EnvironmentRecipe) -> WorkerLink:
         process = await whole_start(
             asyncio.create_subprocess_exec(
                 *(sys.executable, "-P", "-c", "from skillgit.executors.worker import main; main()"),
@@ -310,36 +294,23 @@ class ProcessFleet:
                 start_new_session=True,  # Ctrl-C is for this process, which lets workers end in order
             )
         )
-        link = _ProcessLink(process)
-        link.send(recipe)
-        return link
-
-    async def close(self) -> None:
-        """Do nothing: workers are all that there is."""
-
-
-class _ProcessLink:
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
         assert process.stdin is not None and process.stdout is not None  # noqa: S101, PT018 - they are pipes
-        self._process, self._to_it, self._from_it = process, process.stdin, process.stdout
+        source, sink = process.stdout, process.stdin
+        sink.write(packed(recipe))
 
-    def send(self, value: object) -> None:
-        if not self._to_it.is_closing():
-            self._to_it.write(packed(value))
+        def post(frame: Frame) -> None:
+            if not sink.is_closing():
+                sink.write(packed(frame))
 
-    def begin(self, number: int, item: Item, skill: Skill) -> None:
-        self.send(Frame("attempt", number, body=pickle.dumps((item, skill))))
+        async def frames() -> AsyncIterator[Frame]:
+            with suppress(asyncio.IncompleteReadError):
+                while True:
+                    yield await next_frame(source)
 
-    def post(self, frame: Frame) -> None:
-        self.send(frame)
+        async def end() -> None:
+            with suppress(ProcessLookupError):  # with what it has started, if anything is left of it
+                os.killpg(process.pid, signal.SIGKILL)
+            sink.close()
+            await process.wait()
 
-    async def frames(self) -> AsyncIterator[Frame]:
-        with suppress(asyncio.IncompleteReadError):
-            while True:
-                yield await next_frame(self._from_it)
-
-    async def end(self) -> None:
-        with suppress(ProcessLookupError):  # with what it has started, if anything is left of it
-            os.killpg(self._process.pid, signal.SIGKILL)
-        self._to_it.close()
-        await self._process.wait()
+        return WorkerLink(post, frames(), end)

@@ -14,16 +14,15 @@ import secrets
 import socket
 import time
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from typing import Any, Final
 
 import ray
 from ray._private import worker as ray_driver
 from ray.exceptions import RayError
 
-from skillgit.domain.skill import Skill
-from skillgit.domain.trajectory import Item
 from skillgit.errors import ConfigError
-from skillgit.executors.pool import WorkerLink
+from skillgit.executors.pool import WorkerLink, WorkerSource
 from skillgit.executors.worker import EnvironmentRecipe, Frame, Worker
 
 _LOOK_S: Final = 10.0
@@ -40,7 +39,7 @@ def _keep_to_the_log(data: Any, ignore_prefix: bool) -> None:  # noqa: ANN401, F
 ray_driver.print_to_stdstream = _keep_to_the_log
 
 
-class RayFleet:
+class RaySource(WorkerSource):
     """Actors on a cluster, which is joined, or started on this machine, when the first one is asked for."""
 
     tries, alone_from = 4, 2  # a node that died is not the fault of an item
@@ -49,11 +48,11 @@ class RayFleet:
         if address.startswith("ray://"):
             hint = "run skillgit on a node of the cluster, with calls.ray_address: auto"
             raise ConfigError(f"calls.ray_address is {address}, which is for Ray's client", hint=hint)
-        self._address, self.most = address, most
+        super().__init__(most)
+        self._address = address
         self._joining = asyncio.Lock()
         self._is_ours = False  # whether the connection was made here, and ends here
         self._size, self._look_at = 0, 0.0
-        self._objects: dict[str, ray.ObjectRef[Any]] = {}
 
     async def size(self) -> int:
         async with self._joining:
@@ -88,47 +87,27 @@ class RayFleet:
             )
             raise ConfigError(f"the Ray cluster {self._address} cannot be joined: {words}", hint=hint) from error
 
-    async def hire(self, recipe: EnvironmentRecipe) -> WorkerLink:
+    async def start_worker(self, recipe: EnvironmentRecipe) -> WorkerLink:
         remote: Any = ray.remote(_RemoteWorker)
         actor = remote.options(num_cpus=1, max_restarts=0, scheduling_strategy="SPREAD").remote(recipe)
-        return _RayLink(self, actor)
 
-    def shared(self, value: Item | Skill, digest: str) -> ray.ObjectRef[Any]:
-        """Return ``value`` as an object of the cluster, which every node fetches once."""
-        if digest not in self._objects:
-            self._objects[digest] = ray.put(value)
-        return self._objects[digest]
+        async def frames() -> AsyncIterator[Frame]:
+            with suppress(RayError):  # the actor is gone, or its node
+                while True:
+                    for frame in await actor.frames.remote():
+                        if frame.kind == "closed":
+                            return
+                        yield frame
+
+        async def end() -> None:
+            ray.kill(actor)
+
+        return WorkerLink(actor.receive.remote, frames(), end)
 
     async def close(self) -> None:
-        self._objects.clear()
         if self._is_ours:
             self._is_ours, self._look_at = False, 0.0
             await asyncio.to_thread(ray.shutdown)
-
-
-class _RayLink:
-    def __init__(self, fleet: RayFleet, actor: Any) -> None:  # noqa: ANN401 - Ray types no actors
-        self._fleet, self._actor = fleet, actor
-
-    def begin(self, number: int, item: Item, skill: Skill) -> None:
-        task, method = self._fleet.shared(item, f"{item.id}/{item.digest}"), self._fleet.shared(skill, skill.digest)
-        self._actor.begin.remote(number, task, method)
-
-    def post(self, frame: Frame) -> None:
-        self._actor.receive.remote(frame)
-
-    async def frames(self) -> AsyncIterator[Frame]:
-        try:
-            while True:
-                for frame in await self._actor.frames.remote():
-                    if frame.kind == "closed":
-                        return
-                    yield frame
-        except RayError:  # the actor is gone, or its node
-            return
-
-    async def end(self) -> None:
-        ray.kill(self._actor)
 
 
 class _RemoteWorker:
@@ -138,9 +117,6 @@ class _RemoteWorker:
         self._frames = asyncio.Queue[Frame]()
         self._worker = Worker(recipe, self._frames.put_nowait)
         self._is_begun = False
-
-    async def begin(self, number: int, item: Item, skill: Skill) -> None:
-        self._worker.begin(number, item, skill)
 
     async def receive(self, frame: Frame) -> None:
         if frame.kind == "close":

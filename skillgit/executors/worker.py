@@ -18,12 +18,10 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 from skillgit import errors
 from skillgit.domain.evaluation import Split
-from skillgit.domain.skill import Skill
-from skillgit.domain.trajectory import Item
 from skillgit.errors import ConfigError, SkillgitError
 from skillgit.executors.attempt import AskedModel, Inline, described, fault_of
 from skillgit.lazy import loaded_on_use
@@ -35,9 +33,6 @@ from skillgit.wire import AgentQuestion
 
 with loaded_on_use():
     from skillgit.endpoint import server
-
-if TYPE_CHECKING:
-    from skillgit.endpoint.server import Ask, Lease, MeteredEndpoint
 
 END_S = 30.0
 """Seconds that a worker has to end what its environment holds; after that it is killed."""
@@ -71,7 +66,7 @@ async def next_frame(stream: asyncio.StreamReader) -> Frame:
     return frame
 
 
-def told(error: BaseException) -> bytes:
+def dump_error(error: BaseException) -> bytes:
     """Return an error as it crosses to the other side: as the class of ours that it is, without a plug-in's own."""
     if not isinstance(error, SkillgitError):
         error = fault_of(error)
@@ -79,7 +74,7 @@ def told(error: BaseException) -> bytes:
     return pickle.dumps((name, str(error.message), str(error.hint)))
 
 
-def retold(body: bytes) -> SkillgitError:
+def load_error(body: bytes) -> SkillgitError:
     """Return the error that the other side reported."""
     name, message, hint = pickle.loads(body)  # noqa: S301 - of our own worker
     error: SkillgitError = getattr(errors, name)(message, hint=hint)
@@ -130,7 +125,7 @@ class _FarModel(AskedModel):
         return await self._worker.answer("ask_for_program", self._attempt, self._role, question, provider, number)
 
     @asynccontextmanager
-    async def lease(self, ask: Ask) -> AsyncIterator[Lease]:
+    async def lease(self, ask: server.Ask) -> AsyncIterator[server.Lease]:
         async with self._worker.endpoint().lease(ask) as lease:
             yield lease
 
@@ -139,7 +134,7 @@ class Worker:
     """Carries out attempts, as many at once as it may; ``post`` sends a frame to the near side."""
 
     _environment: Environment
-    _endpoint: MeteredEndpoint | None = None
+    _endpoint: server.MeteredEndpoint | None = None
 
     def __init__(self, recipe: EnvironmentRecipe, post: Callable[[Frame], object]) -> None:
         self._recipe, self._post = recipe, post
@@ -148,40 +143,40 @@ class Worker:
         self._answers: dict[int, asyncio.Future[Reply]] = {}
 
     def start(self) -> None:
+        """Make the environment, and report whether it can be made."""
         try:
             self._environment = self._recipe.make()
         except ConfigError as error:
-            self._post(Frame("unfit", body=told(error)))
+            self._post(Frame("unfit", body=dump_error(error)))
         else:
             self._post(Frame("ready"))
 
     def receive(self, frame: Frame) -> None:
+        """Take what the near side says."""
         if frame.kind == "attempt":
-            item, skill = pickle.loads(frame.body)  # noqa: S301 - of the process that started this one
-            self.begin(frame.attempt, item, skill)
+            task = asyncio.get_running_loop().create_task(self._carry_out(frame))
+            self._attempts[frame.attempt] = task
+            task.add_done_callback(lambda _: self._attempts.pop(frame.attempt))
         elif frame.kind == "cancel" and frame.attempt in self._attempts:
             self._attempts[frame.attempt].cancel()
         elif frame.question in self._answers and not self._answers[frame.question].done():
             if frame.kind == "answer":
                 self._answers[frame.question].set_result(pickle.loads(frame.body))  # noqa: S301 - as above
             else:
-                self._answers[frame.question].set_exception(retold(frame.body))
+                self._answers[frame.question].set_exception(load_error(frame.body))
 
-    def begin(self, number: int, item: Item, skill: Skill) -> None:
-        task = asyncio.get_running_loop().create_task(self._carry_out(number, item, skill))
-        self._attempts[number] = task
-        task.add_done_callback(lambda _: self._attempts.pop(number))
-
-    async def _carry_out(self, number: int, item: Item, skill: Skill) -> None:
+    async def _carry_out(self, begin: Frame) -> None:
+        number = begin.attempt
         target, judge = _FarModel(self, number, "target"), _FarModel(self, number, "judge")
         try:
+            item, skill = pickle.loads(begin.body)  # noqa: S301 - of the process that started this one
             await self._executor.open(self._environment)
             row = await self._executor.attempt(self._environment, item, skill, target, judge)
             frame = Frame("row", number, body=json.dumps(row).encode())
         except asyncio.CancelledError:
             frame = Frame("cancelled", number)
         except BaseException as error:  # noqa: BLE001 - any error is reported to the near side
-            frame = Frame("failed", number, body=told(error))
+            frame = Frame("failed", number, body=dump_error(error))
         self._post(frame)
 
     async def answer(self, kind: str, attempt: int, *question: object) -> Reply:

@@ -33,7 +33,7 @@ from skillgit.domain.trajectory import Trajectory
 from skillgit.engine.rollout import roll_out
 from skillgit.engine.session import Task
 from skillgit.executors.attempt import Inline
-from skillgit.executors.pool import ProcessFleet, WorkerPool
+from skillgit.executors.pool import ProcessSource, WorkerPool
 from skillgit.executors.worker import EnvironmentRecipe
 from skillgit.plugin.environment import EnvironmentInfo, Option
 from skillgit.plugin.registry import find_environment
@@ -151,7 +151,7 @@ def processes() -> Part:
     inline, process = [], []
     for _ in range(ROUNDS):
         inline.append(asyncio.run(_computing(Inline())))
-        process.append(asyncio.run(_computing(WorkerPool(Bench(COMPUTES).recipe, ProcessFleet(WIDTH)))))
+        process.append(asyncio.run(_computing(WorkerPool(Bench(COMPUTES).recipe, ProcessSource(WIDTH)))))
     plain, ours = median(inline), median(process)
     row = ("process", f"{plain:.2f} s", f"{ours:.2f} s", f"{COUNT} rollouts that compute for 50 ms")
     return row, {"process_speedup_2": round(plain / ours, 2)}
@@ -178,12 +178,12 @@ def cluster() -> Part:
 
 
 async def _node_killed(cluster) -> tuple[int, int, float, float]:
-    from skillgit.executors.ray_cluster import RayFleet  # noqa: PLC0415 - not without the extra
+    from skillgit.executors.ray_cluster import RaySource  # noqa: PLC0415 - not without the extra
 
     times, scored, requests = [], 0, []
     for kills in (False, True):
         bench, ends = Bench(ASKS), []
-        session = bench.session(WorkerPool(bench.recipe, RayFleet("", WIDTH)))
+        session = bench.session(WorkerPool(bench.recipe, RaySource("", WIDTH)))
 
         def each(rollout, ends=ends, kills=kills):
             ends.append(rollout)

@@ -13,8 +13,8 @@ MINE = Price(usd_in=9.0, usd_out=9.0)
 def test_the_table_is_dated_and_sound():
     table = price_table()
     assert table.date >= date(2026, 1, 1)
-    assert all(0 < price.usd_in <= price.usd_out for price in table.prices.values())
-    assert list(table.prices) == sorted(table.prices)
+    assert all(0 < price.usd_in <= price.usd_out for price in table.rows.values())
+    assert list(table.rows) == sorted(table.rows)
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_a_call_of_unknown_price_counts_as_nothing_and_is_counted():
 
 
 def test_reading_a_cache_is_cheaper_in_the_table_and_writing_it_no_cheaper():
-    prices = price_table().prices.values()
+    prices = price_table().rows.values()
     assert all(price.usd_cached < price.usd_in for price in prices if price.usd_cached is not None)
     assert all(price.usd_cache_write >= price.usd_in for price in prices if price.usd_cache_write is not None)
     assert find_price("claude-haiku-4-5") == price_of((1.0, 5.0, 0.1, 1.25))

@@ -14,7 +14,7 @@ from skillgit.domain.evaluation import Split
 from skillgit.engine.rollout import roll_out
 from skillgit.engine.session import Task
 from skillgit.executors.attempt import Inline
-from skillgit.executors.pool import ProcessFleet, WorkerPool
+from skillgit.executors.pool import ProcessSource, WorkerPool
 from skillgit.executors.worker import EnvironmentRecipe
 from skillgit.plugin.registry import find_environment
 
@@ -35,10 +35,10 @@ class Stage:
         self.plugin = find_environment(NAME, HERE)
         self.backend, self.ledger = ToyBackend(), Ledger.in_memory()
 
-    def pool(self, fleet=None):
+    def pool(self, source=None):
         digest = self.session().task.digest
         recipe = EnvironmentRecipe(name=NAME, options=self.options, root=HERE, digest=digest)
-        return WorkerPool(recipe, fleet or ProcessFleet(8))
+        return WorkerPool(recipe, source or ProcessSource(8))
 
     def session(self, executor=None, **options):
         environment = self.plugin.cls(self.options, HERE)

@@ -74,47 +74,38 @@ def test_an_environment_that_fails_in_a_worker_says_so_as_it_does_here(act, tmp_
     assert sum(isinstance(outcome, Scored) for outcome, _ in there.values()) == 7
 
 
-class LosingFleet:
+class LosingSource(pool.WorkerSource):
     """One worker at a time, which is ready, is lost with its first attempt, and takes some turns of the loop to go."""
 
-    most, tries, alone_from = 1, 1, 1
+    tries, alone_from = 1, 1
 
     def __init__(self):
-        self.links = []
+        super().__init__(most=1)
+        self.started = self.gone = 0
 
     async def size(self):
         return 1
 
-    async def hire(self, _recipe):
-        self.links.append(LostLink())
-        return self.links[-1]
+    async def start_worker(self, recipe):
+        del recipe
+        begun = asyncio.Event()
+        self.started += 1
 
-    async def close(self):
-        pass
+        async def frames():
+            yield Frame("ready")
+            await begun.wait()
 
+        async def end():
+            for _ in range(20):
+                await asyncio.sleep(0)
+            self.gone += 1
 
-class LostLink:
-    def __init__(self):
-        self.begun, self.is_gone = asyncio.Event(), False
-
-    def begin(self, *_):
-        self.begun.set()
-
-    def post(self, frame):
-        pass
-
-    async def frames(self):
-        yield Frame("ready")
-        await self.begun.wait()
-
-    async def end(self):
-        for _ in range(20):
-            await asyncio.sleep(0)
-        self.is_gone = True
+        return pool.WorkerLink(lambda _: begun.set(), frames(), end)
 
 
 def test_a_pool_closes_once_the_last_of_its_workers_is_gone():
-    workers = pool.WorkerPool(recipe=None, fleet=LosingFleet())
+    source = LosingSource()
+    workers = pool.WorkerPool(recipe=None, source=source)
 
     async def whole():
         with suppress(EnvironmentFaultError):
@@ -122,7 +113,7 @@ def test_a_pool_closes_once_the_last_of_its_workers_is_gone():
         await workers.close(None)
 
     asyncio.run(whole())
-    assert all(link.is_gone for link in workers._fleet.links)
+    assert source.started == source.gone > 0
 
 
 def test_a_program_asks_its_model_on_the_machine_that_it_runs_on(tmp_path):

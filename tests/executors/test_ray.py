@@ -33,9 +33,9 @@ def cluster():
 
 
 def fleet(address="", most=8):
-    from skillgit.executors.ray_cluster import RayFleet  # noqa: PLC0415 - not without the extra
+    from skillgit.executors.ray_cluster import RaySource  # noqa: PLC0415 - not without the extra
 
-    return RayFleet(address, most)
+    return RaySource(address, most)
 
 
 @pytest.mark.usefixtures("cluster")

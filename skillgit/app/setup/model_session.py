@@ -23,7 +23,7 @@ from skillgit.domain.cost import Caps, Cost
 from skillgit.engine.session import Monitor, Session
 from skillgit.errors import ConfigError
 from skillgit.executors.attempt import Executor, Inline
-from skillgit.executors.pool import ProcessFleet, WorkerPool
+from skillgit.executors.pool import ProcessSource, WorkerPool
 from skillgit.executors.worker import EnvironmentRecipe
 from skillgit.index.spending import paces
 from skillgit.lazy import loaded_on_use
@@ -102,11 +102,11 @@ def executor_of(setup: Setup) -> Executor:
         name=name, options=setup.config.options, root=setup.config.root.absolute(), digest=setup.task.digest
     )
     if settings.executor == "process":
-        return WorkerPool(recipe, ProcessFleet(most))
+        return WorkerPool(recipe, ProcessSource(most))
     if find_spec("ray") is None:
         raise ConfigError("calls.executor is ray, and Ray is not installed", hint="pip install 'skillgit[ray]'")
 
-    return WorkerPool(recipe, ray_cluster.RayFleet(settings.ray_address, most))
+    return WorkerPool(recipe, ray_cluster.RaySource(settings.ray_address, most))
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 from skillgit.app.setup.config.resolved import ResolvedConfig, is_neutral
 from skillgit.app.setup.config.schema import ModelSettings
 from skillgit.calls.client import Calls
-from skillgit.calls.pricing import find_context, find_price, price_of
+from skillgit.calls.pricing import context_table, find_price, price_of
 from skillgit.calls.route import QUESTION, Route
 from skillgit.domain.ids import short_digest
 from skillgit.domain.rehearsal import is_offline
@@ -260,7 +260,7 @@ async def context_of(route: Route, contexts: Mapping[str, int]) -> ContextWindow
     if tokens is None and isinstance(route.backend, TellsContext):
         tokens, source = await route.backend.context(route.model), "server"
     if tokens is None and is_of_provider(route.server):
-        tokens, source = find_context(route.model), "table"
+        tokens, source = context_table().find(route.model), "table"
     origin: ContextOrigin = "" if tokens is None else source  # type: ignore[assignment]
     return ContextWindow(tokens=tokens, source=origin)
 

@@ -9,7 +9,7 @@ from skillgit.app.setup.estimate import largest_prompts
 from skillgit.app.setup.models import ContextWindow, answering, is_of_provider, room
 from skillgit.app.setup.plan import Plan
 from skillgit.app.setup.run_setup import Setup
-from skillgit.calls.pricing import find_context
+from skillgit.calls.pricing import context_table
 from skillgit.domain.cost import Caps
 from skillgit.domain.evaluation import Metric, Split
 from skillgit.domain.gate_policies import Comparison, wanted
@@ -77,7 +77,9 @@ def _windows(setup: Setup, skill: Skill) -> Iterator[str]:
     prompts = largest_prompts(setup.config.values.method, setup.task, skill)
     for role, way in setup.routes.items():
         route = answering(way)
-        tokens = windows.get(route.model) or (find_context(route.model) if is_of_provider(route.server) else None)
+        tokens = windows.get(route.model) or (
+            context_table().find(route.model) if is_of_provider(route.server) else None
+        )
         fit = room(route, prompts.get(role, 0), ContextWindow(tokens=tokens, source="configuration"))
         if fit.fit == "too long":
             yield (

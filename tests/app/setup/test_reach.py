@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from skillgit.app.setup.models import PromptRoom, context_of, look, room
-from skillgit.calls.pricing import context_table, find_context, price_table
+from skillgit.calls.pricing import context_table, price_table
 from skillgit.calls.route import Route
 from skillgit.errors import FatalBackendError
 from skillgit.plugin.backend import BackendInfo, Probe
@@ -79,6 +79,6 @@ def test_what_is_not_ready_is_an_error_with_what_to_do():
 
 
 def test_the_table_of_contexts_is_about_models_with_a_price():
-    assert set(context_table().contexts) <= set(price_table().prices)
-    assert all(length >= 1000 for length in context_table().contexts.values())
-    assert find_context("no-such-model") is None
+    assert set(context_table().rows) <= set(price_table().rows)
+    assert all(length >= 1000 for length in context_table().rows.values())
+    assert context_table().find("no-such-model") is None
