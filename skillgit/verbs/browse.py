@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from skillgit.app.history.item import ItemWords, item_picture, item_words
 from skillgit.app.history.log import Parents, parents_beside
 from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import default_run, find_run
@@ -18,6 +19,24 @@ from skillgit.index.log_filter import Selection
 from skillgit.index.rows import LogRow, RunRow
 from skillgit.index.spending import SpentStretch
 from skillgit.view.curve import Axis, CurvePoint, RunCurve, is_mark
+
+__all__ = [
+    "EventPage",
+    "EventStretch",
+    "ItemWords",
+    "Overview",
+    "beside",
+    "cost_by_stretch",
+    "courses",
+    "curves",
+    "find_row",
+    "item_picture",
+    "item_words",
+    "overview",
+    "page",
+    "score_line",
+    "stretch",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +112,16 @@ def score_line(context: Context, run: str, most: int) -> tuple[tuple[Point, ...]
     """Return the scores of all of ``run``, oldest first, and every which step they are of: at most ``most``."""
     with open_workspace(context) as workspace:
         return event_pages.sampled_points(workspace.index, run, most)
+
+
+def find_row(context: Context, name: str) -> RunRow:
+    """Return the run that ``name`` or its beginning is; a RevisionNotFoundError without one."""
+    with open_workspace(context) as workspace:
+        run = find_run(workspace, name)
+        row = queries.run_row(workspace.index, run, workspace.live())
+        if row is None:
+            raise RevisionNotFoundError(f"there is no run '{run}'", hint="skillgit runs")
+        return row
 
 
 def courses(context: Context, runs: Sequence[str], most: int = 24) -> Mapping[str, tuple[float, ...]]:

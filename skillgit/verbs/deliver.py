@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from skillgit.app.deliver.requests import ExportKind, ExportRequest, InstallRequest, RunTable, UninstallRequest
 from skillgit.app.workspace.request import Arg, MisuseError, OfSkill, given, option_of, refuse_together
-from skillgit.errors import ExitCode
+from skillgit.domain import skill as skills
+from skillgit.errors import ExitCode, UsageError
 from skillgit.lazy import loaded_on_use
 from skillgit.verbs.verb import DOCUMENT, LIST, Answer, Effect, Form, TerminalSession, Verb, VerbSession
 from skillgit.view.gate import following
@@ -160,6 +161,17 @@ def _export(session: VerbSession, request: ExportRequest) -> Answer[object]:
             return Answer("export-mlflow/1", store, lines)
 
 
+def _skill_at(session: VerbSession, request: ExportRequest) -> Answer[skills.Skill]:
+    return Answer(result=folder.skill_of(session.context, request.words[0]))
+
+
+def _archive(session: VerbSession, request: ExportRequest) -> Answer[bytes]:
+    revision, name = request.words
+    if not name.endswith(folder.ENDINGS):
+        raise UsageError(f"archives end in {' or '.join(folder.ENDINGS)}", hint="as=skill")
+    return Answer(result=folder.archive(folder.skill_of(session.context, revision)))
+
+
 def _written(session: VerbSession, run: str, path: str, *parts: str) -> list[str]:
     return [session.screen.dotted((f"wrote {run} to {path}", *parts))]
 
@@ -199,3 +211,7 @@ EXPORT = Verb(
     lambda request: Effect.READS if request.check or len(request.words) < 2 else Effect.FILES,  # noqa: PLR2004
     DOCUMENT,
 )
+EXPORTED_SKILL = Verb("export", ExportRequest, _skill_at)
+"""The skill of a version, with all its files."""
+ARCHIVE = Verb("export", ExportRequest, _archive)
+"""The archive that a version is exported as under a name, which ends as archives do."""

@@ -16,6 +16,7 @@ with loaded_on_use():
     from skillgit.app.history import log, plumbing
     from skillgit.app.history import show as showing
     from skillgit.app.history.diff import items, rules, stat, text
+    from skillgit.app.recorded import evaluation_notes
     from skillgit.app.workspace import revision_range
     from skillgit.view import diff as diff_view
     from skillgit.view import items as item_view
@@ -29,6 +30,8 @@ ItemDiff: TypeAlias = "items.ItemDiff"
 RulesDiffed: TypeAlias = "rules.RulesDiffed"
 Shown: TypeAlias = "showing.Shown"
 EventDetail: TypeAlias = "showing.EventDetail"
+RunSetting: TypeAlias = "showing.RunSetting"
+KnownEvaluation: TypeAlias = "evaluation_notes.KnownEvaluation"
 _WAYS = ("word", "side_by_side", "stat", "rules", "items")
 
 
@@ -203,4 +206,4 @@ SHOWN_FILE = Verb("show", ShowRequest, _file)
 SHOWN_SETTINGS = Verb("show", ShowRequest, _settings)
 SHOWN_EVENT = Verb("show", ShowRequest, _event)
 EVENT_DETAIL = Verb("show", ShowRequest, _detail)
-"""An event with more than is printed: its difference as data, and what its evidence says of edits and rollouts."""
+"""An event with more than is printed: its difference as data, its neighbours, and what its evidence says."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TypeAlias, cast
 
 from skillgit.app.history.requests import ItemsRequest
@@ -18,6 +19,7 @@ from skillgit.view.surface import Screen
 
 with loaded_on_use():
     from skillgit.app.history import bisect, item, items, matrix
+    from skillgit.app.recorded import outcomes
     from skillgit.app.setup import plan
 
 ItemTable: TypeAlias = "items.ItemTable"
@@ -25,9 +27,11 @@ Attempt: TypeAlias = "item.Attempt"
 ItemStory: TypeAlias = "item.ItemStory"
 ItemTrajectory: TypeAlias = "item.ItemTrajectory"
 ItemWords: TypeAlias = "item.ItemWords"
+ItemLine: TypeAlias = "outcomes.ItemLine"
 _Bisected: TypeAlias = "bisect.Bisected | plan.Plan"
 _OfOne: TypeAlias = "ItemStory | ItemTrajectory | _Bisected"
-_NEWEST = 60  # attempts at one item that a person is shown without asking for all
+NEWEST = 60
+"""Attempts at one item that are shown to people who do not ask for all."""
 _CHOOSING = ("flaky", "never_solved", "solved", "task_type", "rejected", "order")
 
 
@@ -81,6 +85,19 @@ def _one(session: VerbSession, request: ItemsRequest) -> Answer[_OfOne]:
     return _story(session, request)
 
 
+@dataclass(frozen=True, kw_only=True)
+class SidesRequest(ItemsRequest):
+    """A page shows two of the attempts: they are in the story also where it has the newest ones only."""
+
+    sides: tuple[str, ...] = ()
+
+
+def _with_sides(session: VerbSession, request: SidesRequest) -> Answer[ItemStory]:
+    item_id = request.item or ""
+    story = item.item_story(session.context, request.run, item_id, limit=NEWEST, sides=request.sides)
+    return Answer(result=story)
+
+
 def _trajectory(session: VerbSession, request: ItemsRequest) -> Answer[ItemTrajectory]:
     result = item.item_trajectory(session.context, request.item or "", request.trajectory or "")
     if session.tabular:
@@ -90,7 +107,7 @@ def _trajectory(session: VerbSession, request: ItemsRequest) -> Answer[ItemTraje
 
 
 def _story(session: VerbSession, request: ItemsRequest) -> Answer[ItemStory]:
-    limit = None if request.all_versions or session.form is not Form.TEXT else _NEWEST
+    limit = None if request.all_versions or session.form is not Form.TEXT else NEWEST
     story = item.item_story(session.context, request.run, request.item or "", limit=limit)
     return Answer(
         table=story_view.ATTEMPTS,
@@ -128,6 +145,7 @@ ITEMS = Verb(
 )
 ITEM_TABLE = Verb("items", ItemsRequest, _table)
 ITEM_STORY = Verb("items", ItemsRequest, _story)
+ITEM_SIDES = Verb("items", SidesRequest, _with_sides)
 ITEM_TRAJECTORY = Verb("items", ItemsRequest, _trajectory)
 
 

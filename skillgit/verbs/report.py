@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import webbrowser
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -37,13 +38,13 @@ class ReportRequest(OfRun, OfSkill, OfPast):
     opens: Annotated[bool, Opt("Show the page in the browser", "--open")] = False
 
 
-def _report(session: VerbSession, request: ReportRequest) -> Answer[object]:
+def _report(session: VerbSession, request: ReportRequest) -> Answer[report.RunReport]:
     if request.output == "-" and (request.opens or session.form is Form.JSON):
         raise MisuseError(f"--output - cannot be combined with {'--open' if request.opens else '--json'}")
     result = report.report(session.context, request.run)
     content = page.page(result).encode()
     if request.output == "-":
-        return Answer(lines=[content])
+        return Answer(result=result, lines=[content])
     path = _place(session.context.directory / request.output)
     write_file(path, content)
     name, best = result.run.name, result.run.best_version
@@ -51,7 +52,7 @@ def _report(session: VerbSession, request: ReportRequest) -> Answer[object]:
     parts = (f"wrote {path}", f"run {name}", f"best {version_label(best)}", f"{count(len(content))}B")
     is_shown = not request.opens or webbrowser.open(path.as_uri())
     notes = () if is_shown else [("there is no browser to show it in", "")]
-    return Answer("report/1", document, [session.screen.dotted(parts)], notes=notes)
+    return Answer("report/1", result, [session.screen.dotted(parts)], notes=notes, document=document)
 
 
 def _place(path: Path) -> Path:
@@ -64,20 +65,32 @@ def _place(path: Path) -> Path:
     return target
 
 
+def _read(session: VerbSession, request: ReportRequest) -> Answer[report.RunReport]:
+    return Answer(result=report.report(session.context, request.run))
+
+
+RUN_REPORT = Verb("report", ReportRequest, _read)
+"""The value that the page is made of."""
 REPORT = Verb("report", ReportRequest, _report, lambda request: Effect.READS if request.output == "-" else Effect.FILES)
 
 
-def _in_short(session: VerbSession, request: ReportRequest) -> Answer[run_summary.SummaryFacts]:
+@dataclass(frozen=True, kw_only=True)
+class SummaryRequest(ReportRequest):
+    """A run in short has its newest events only."""
+
+    newest: int = 1
+
+
+def _in_short(session: VerbSession, request: SummaryRequest) -> Answer[run_summary.SummaryFacts]:
     context = session.context
-    in_short = summary.summary(context, request.run, most=1)  # it lists no events
-    run = in_short.run.name
-    result = run_summary.SummaryFacts(
-        summary=in_short,
-        text=summary.or_none(lambda: provenance.blame(context, f"{run}/best")),
-        settings=summary.or_none(lambda: show.run_settings(context, f"{run}/v0")),
-    )
+    in_short = summary.summary(context, request.run, most=request.newest)
+    run, settings = in_short.run.name, None
+    with suppress(UsageError):  # a clone may lack them
+        settings = show.run_settings(context, f"{run}/v0")
+    text = summary.or_none(lambda: provenance.blame(context, f"{run}/best"))
+    result = run_summary.SummaryFacts(summary=in_short, text=text, settings=settings)
     return Answer(result=result, lines=run_summary.lines(result, session.screen))
 
 
-IN_SHORT = Verb("report", ReportRequest, _in_short)
-"""The run in short, as its page begins."""
+IN_SHORT = Verb("report", SummaryRequest, _in_short)
+"""The run in short, as its page begins: it can be read while someone waits."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
 from skillgit.app.workspace.request import Arg, MisuseError, OfPast, OfSkill, Opt
 from skillgit.lazy import loaded_on_use
@@ -17,6 +17,8 @@ with loaded_on_use():
     from skillgit.view import rules as rules_view
     from skillgit.view import why as why_view
 
+Blame: TypeAlias = "provenance.Blame"
+BlameRow: TypeAlias = "provenance.BlameRow"
 _RANGE = re.compile(r"(?P<first>[1-9]\d*)(?:(?P<comma>,)(?P<plus>\+)?(?P<last>[1-9]\d*)?)?")
 
 
@@ -37,7 +39,7 @@ class BlameRequest(OfSkill, OfPast):
     ] = ()
 
 
-def _blame(session: VerbSession, request: BlameRequest) -> Answer[provenance.Blame]:
+def _blame(session: VerbSession, request: BlameRequest) -> Answer[Blame]:
     ranges = [*map(_range, request.ranges)]
     result = provenance.blame(session.context, request.revision, request.path, ranges)
     lines = rules_view.lines(result, session.screen)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeAlias, cast
 
 from skillgit.app.workspace.request import (
     Arg,
@@ -38,6 +38,8 @@ with loaded_on_use():
     from skillgit.app.train import doctor, local_servers
     from skillgit.app.workspace import skills_here
     from skillgit.view import setup as shown
+
+Checkup: TypeAlias = "doctor.Checkup"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,6 +163,16 @@ def _doctor_effect(request: DoctorRequest) -> Effect:
 
 
 DOCTOR = Verb("doctor", DoctorRequest, _doctor, _doctor_effect)
+
+
+def _checkup(session: VerbSession, request: DoctorRequest) -> Answer[Checkup]:
+    caps, call = request.caps, request.call
+    result = doctor.doctor(session.context, request.config, request.overrides, call=call, caps=caps)
+    return Answer(result=cast("Checkup", result))  # no dry run
+
+
+CHECKUP = Verb("doctor", DoctorRequest, _checkup)
+"""This machine and the models of a configuration, without its items, which may be many."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, TypeAlias
 
 from skillgit.app.sources.requests import MODEL, SESSIONS, DraftRequest
+from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.request import Arg, MisuseError, OfSkill, Opt, given, option_of, refuse_together
 from skillgit.errors import DataError, NotFoundError, SkillgitError, UsageError
 from skillgit.lazy import loaded_on_use
@@ -18,9 +20,6 @@ from skillgit.verbs.verb import Answer, Effect, Form, TerminalSession, Verb
 from skillgit.view.numbers import plural
 from skillgit.view.text import inert
 
-if TYPE_CHECKING:
-    from skillgit.app.sources.draft_review import DraftFolder, PendingDraft
-
 with loaded_on_use():
     from skillgit.app.setup import plan as plans
     from skillgit.app.setup import skill_tasks
@@ -28,6 +27,9 @@ with loaded_on_use():
     from skillgit.app.sources.sessions import session as sessions
     from skillgit.view import deliveries
     from skillgit.view import tasks as task_view
+
+DraftFolder: TypeAlias = "draft_review.DraftFolder"
+PendingDraft: TypeAlias = "draft_review.PendingDraft"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -210,7 +212,7 @@ def _answer(session: TerminalSession, pending: PendingDraft) -> str:
 
 def _edited(session: TerminalSession, folder: DraftFolder, pending: PendingDraft) -> PendingDraft:
     """Return the draft as the user's editor leaves it; as it was, if the text comes back empty or unchanged."""
-    text = draft_review.editable(pending)
+    text = pending.editable
     while True:
         try:
             new_text = session.edit(text, ".yaml") or ""
@@ -228,3 +230,13 @@ def _edited(session: TerminalSession, folder: DraftFolder, pending: PendingDraft
 
 
 TASKS_REVIEW = Verb("tasks review", ReviewRequest, _review, Effect.FILES)
+
+
+def reviewing(context: Context, skill: str) -> AbstractContextManager[DraftFolder]:
+    """Open the drafts of ``skill`` for a person who answers them one by one, as a form does."""
+    return draft_review.open_drafts(context, skill)
+
+
+def drafted_skills(context: Context) -> Mapping[str, int]:
+    """Return the skills of which there are drafts, with their number."""
+    return draft_review.harvested_skills(context)

@@ -12,12 +12,13 @@ from skillgit.verbs.measuring import planned
 from skillgit.verbs.verb import Answer, Effect, Form, TerminalSession, Verb
 
 with loaded_on_use():
+    from skillgit.app.setup import plan as plans
     from skillgit.app.train import run_report
     from skillgit.app.train import train as training
     from skillgit.view import plan
 
 
-def _train(session: TerminalSession, request: TrainRequest) -> Answer[object]:
+def _train(session: TerminalSession, request: TrainRequest) -> Answer[run_report.Trained | plans.Plan]:
     if request.placebo is not None:
         overrides = (*request.overrides, f"train.placebo={request.placebo}")
         request = replace(request, overrides=overrides, placebo=None)

@@ -28,7 +28,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeAlias, TypeVar
 
 from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.request import command_words
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from skillgit.app.exchange.connection import Listener
     from skillgit.view.progress import SilentWatcher
 
+Plan: TypeAlias = "plans.Plan"
 Q = TypeVar("Q")
 R_co = TypeVar("R_co", covariant=True)
 
@@ -297,7 +298,7 @@ class Verb(Generic[Q, R_co]):
         """Return the value that answers ``request``."""
         return self.answer(context, request).result
 
-    def plan(self, context: Context, request: Q) -> plans.Plan:
+    def plan(self, context: Context, request: Q) -> Plan:
         """Return what carrying out ``request``, which may ask models, would do and cost."""
         dry: Any = request
         plan = self.ask(context, replace(dry, dry_run=True))

@@ -20,9 +20,9 @@ from urllib.parse import urlsplit
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from skillgit.app.history.status import runs
 from skillgit.app.workspace.invitations import serving
 from skillgit.errors import UsageError
+from skillgit.verbs.runs import RUNS, RunsRequest
 from skillgit.verbs.serve import LARGEST_PORT, USUAL_PORT, ServeRequest
 from skillgit.verbs.verb import TerminalSession
 from skillgit.web.access import Gatekeeper, Names
@@ -168,7 +168,7 @@ class EndingServer(uvicorn.Server):
 def serve(session: TerminalSession, request: ServeRequest) -> None:
     """Serve until Ctrl-C; the link is printed when links work."""
     # an error that concerns all pages ends the command before there are any
-    runs(session.context)
+    RUNS.ask(session.context, RunsRequest())
     site = listen(request)
     gatekeeper = Gatekeeper(session.context, site.names)
     config = uvicorn.Config(

@@ -9,7 +9,7 @@ from typing import Final
 from skillgit.app.attribution.provenance import Blame, blame, find_place
 from skillgit.app.attribution.rule_lineage import RuleHistory
 from skillgit.app.attribution.why import Stories, Story
-from skillgit.app.deliver.summary import RunSummary, or_none, summary
+from skillgit.app.deliver.summary import RunSummary, summary
 from skillgit.app.history.cost import Spending, cost
 from skillgit.app.history.diff.rules import RuleChange, rules_diffed
 from skillgit.app.history.diff.text import diff
@@ -26,6 +26,7 @@ from skillgit.domain.edit import LeftOut
 from skillgit.domain.event import Event
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.text_diff import DiffAllowance, DiffExcerpt, detailed, read_patch
+from skillgit.errors import or_none
 from skillgit.index import version_queries
 from skillgit.index.rows import LogRow
 from skillgit.store import diff as store_diff

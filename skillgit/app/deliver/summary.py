@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import Final
 
 from skillgit.app.history.diff import items as item_differences
 from skillgit.app.history.diff.items import ItemDiff
@@ -18,12 +18,11 @@ from skillgit.domain.event import RunFinished, RunStarted
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.gate_decision import Verdict
 from skillgit.domain.statistics import too_few_items, wilson_interval
-from skillgit.errors import NotFoundError, RevisionNotFoundError
+from skillgit.errors import RevisionNotFoundError, or_none
 from skillgit.index import queries, version_queries
 from skillgit.index.rows import LogRow, RunRow
 from skillgit.store.history_reader import read_commit
 
-T = TypeVar("T")
 _GATED: Final = frozenset({EventKind.ACCEPTED, EventKind.REJECTED, EventKind.SLOW_PROPOSED})
 _LOOKED_AT: Final = 40  # events that are looked at for a gate; interventions may have gates of their own
 
@@ -135,10 +134,3 @@ def progress(context: Context, run: RunRow, target: str) -> tuple[SplitProgress,
         }
         splits.append(SplitProgress(split=split, seed=by_version.get(0), best=by_version.get(run.best_version)))
     return tuple(splits)
-
-
-def or_none(read: Callable[[], T]) -> T | None:
-    try:
-        return read()
-    except NotFoundError:
-        return None

@@ -9,7 +9,6 @@ from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import find_run
 from skillgit.app.workspace.skill_choice import choose_skill
 from skillgit.app.workspace.workspace import open_workspace
-from skillgit.errors import RevisionNotFoundError
 from skillgit.index import queries
 from skillgit.index.rows import RunRow
 
@@ -43,16 +42,6 @@ def run_list(context: Context, choose: Choice | None = None) -> RunListing:
             environments=tuple(sorted({row.environment for row in every} - {""})),
             models=tuple(sorted({row.target for row in every} - {""})),
         )
-
-
-def find_row(context: Context, name: str) -> RunRow:
-    """Return the run that ``name`` or its beginning is; a RevisionNotFoundError without one."""
-    with open_workspace(context) as workspace:
-        run = find_run(workspace, name)
-        row = queries.run_row(workspace.index, run, workspace.live())
-        if row is None:
-            raise RevisionNotFoundError(f"there is no run '{run}'", hint="skillgit runs")
-        return row
 
 
 def run_of_skill(context: Context, skill: str) -> str:

@@ -121,14 +121,16 @@ class EventDetail:
     findings: tuple[TrajectoryPattern, ...] = ()
     attempts: tuple[TrainAttempt, ...] = ()  # what the target made of the items that they point at; likewise
     present: bool = False
+    around: tuple[LogRow | None, LogRow | None] = (None, None)  # the events of its run right before and after it
 
 
-def event_detail(context: Context, commit: str) -> EventDetail:
-    detail = show(context, commit)
+def event_detail(context: Context, revision: str) -> EventDetail:
+    detail = show(context, revision)
     files = tuple(detailed(read_patch(detail.diff)))
-    if not detail.evidence_tree:
-        return EventDetail(shown=detail, files=files)
     with open_workspace(context) as workspace:
+        around = queries.neighbours(workspace.index, detail.row)
+        if not detail.evidence_tree:
+            return EventDetail(shown=detail, files=files, around=around)
         evidence = StepEvidence(workspace.repo, detail.evidence_tree)
         findings, edits = evidence.findings(), evidence.edits()
         item_groups = (*(finding.items for finding in findings), *(edit.items for edit in edits))
@@ -141,13 +143,8 @@ def event_detail(context: Context, commit: str) -> EventDetail:
             findings=findings,
             attempts=attempts,
             present=evidence.present,
+            around=around,
         )
-
-
-def neighbours(context: Context, row: LogRow) -> tuple[LogRow | None, LogRow | None]:
-    """Return the events of a run right before and right after one."""
-    with open_workspace(context) as workspace:
-        return queries.neighbours(workspace.index, row)
 
 
 Chosen = Literal["default", "set", "environment", "backend"]

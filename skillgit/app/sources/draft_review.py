@@ -106,6 +106,12 @@ class PendingDraft:
     warnings: tuple[str, ...]  # what a person should look at; ``all`` leaves such a draft out
     state: str  # a digest of the stored row, by which a change in between is noticed
 
+    @property
+    def editable(self) -> str:
+        """What can be edited of it, as YAML."""
+        fields = {name: value for name, value in json.loads(self.line).items() if name not in _OURS}
+        return yaml.dump(fields, Dumper=_Dumper, allow_unicode=True, sort_keys=False, width=10_000)
+
 
 def places(value: object, path: str = "") -> Iterator[tuple[str, str]]:
     """Yield the texts in JSON values, each with where it is, as ``check.files[0]:``."""
@@ -455,13 +461,6 @@ _Dumper.add_representer(
     str,
     lambda dumper, text: dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None),
 )
-
-
-def editable(draft: PendingDraft) -> str:
-    """Return what of a draft can be edited, as YAML."""
-    row = json.loads(draft.line)
-    fields = {name: value for name, value in row.items() if name not in _OURS}
-    return yaml.dump(fields, Dumper=_Dumper, allow_unicode=True, sort_keys=False, width=10_000)
 
 
 def _fields_of(text: str) -> Row:

@@ -147,7 +147,9 @@ def command_words(request: object) -> tuple[str, ...]:
             names = [name for names in parameter.options for name in names.split("/")]
             options.append(next((name for name in names if name.startswith("--no-") is not value), names[-1]))
         else:
-            name = next((name for name in parameter.options if name.startswith("--")), parameter.options[0])
+            # what may be repeated is written by its first name, a short one where there are several
+            long = () if parameter.many else (name for name in parameter.options if name.startswith("--"))
+            name = next(iter(long), parameter.options[0])
             options.extend(word for part in values for word in (name, part))
     if any(word.startswith("-") for word in arguments):
         return (*options, "--", *arguments)

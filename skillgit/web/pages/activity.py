@@ -8,10 +8,10 @@ from functools import partial
 from itertools import islice
 from typing import Any, Final
 
-from skillgit.app.sources.draft_review import DraftFolder, PendingDraft, editable, harvested_skills, open_drafts
 from skillgit.app.workspace.command_journal import CommandRecord, command, commands
 from skillgit.app.workspace.invitations import Role, invitations, invite, revoke
 from skillgit.errors import ConflictError, DataError, UsageError
+from skillgit.verbs.tasks import DraftFolder, PendingDraft, drafted_skills, reviewing
 from skillgit.view.surface import Style
 from skillgit.view.table import Cell, Column, Table
 from skillgit.view.tasks import facts_of
@@ -115,12 +115,12 @@ def revoke_someone(visit: Visit) -> Answer:
 
 @page("/drafts", Role.OPERATOR)
 def skills_page(visit: Visit) -> Answer:
-    return Page("drafts.html", "Drafts of tasks", skills=harvested_skills(visit.context))
+    return Page("drafts.html", "Drafts of tasks", skills=drafted_skills(visit.context))
 
 
 @page("/drafts/{skill}", Role.OPERATOR)
 def drafts_page(visit: Visit) -> Answer:
-    with open_drafts(visit.context, visit.parameters["skill"]) as folder:
+    with reviewing(visit.context, visit.parameters["skill"]) as folder:
         return _drafts(visit, folder)
 
 
@@ -128,7 +128,7 @@ def drafts_page(visit: Visit) -> Answer:
 def answer_page(visit: Visit) -> Answer:
     """Carry out what the form says about one draft, if it is still the draft that the form showed."""
     skill = visit.parameters["skill"]
-    with open_drafts(visit.context, skill) as folder:
+    with reviewing(visit.context, skill) as folder:
         draft = folder.pending(visit.value("id"))
         if draft.state != visit.value("state"):
             raise ConflictError(f"draft {draft.id} has changed meanwhile", hint="look at it again before you answer")
@@ -152,7 +152,7 @@ def _drafts(
 ) -> Page:
     skip = visit.number("skip")
     drafts = [*islice(folder.drafts(), skip, skip + DRAFTS + 1)]
-    texts = {draft.id: editable(draft) for draft in drafts}
+    texts = {draft.id: draft.editable for draft in drafts}
     if refused is not None and visit.value("text"):
         texts[refused.id] = visit.value("text")
     return Page(

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from skillgit.app.history.cost import cost
-from skillgit.app.history.diff.items import ItemDiff, items
-from skillgit.app.history.diff.rules import RulesDiffed, rule_diff
-from skillgit.app.history.diff.text import diff
-from skillgit.app.history.item import ItemWords, item_words
-from skillgit.app.history.status import runs
 from skillgit.domain.address import version_label
 from skillgit.domain.text_diff import DiffAllowance, DiffExcerpt
 from skillgit.errors import NotFoundError, UsageError
+from skillgit.verbs.browse import ItemWords, item_words
+from skillgit.verbs.cost import COST, CostRequest
+from skillgit.verbs.diff import ITEM_DIFF, RULE_DIFF, TEXT_DIFF, DiffRequest, ItemDiff, RulesDiffed
+from skillgit.verbs.runs import RUNS, RunsRequest
 from skillgit.view.item import asked
 from skillgit.view.items import CHANGED, chance_words, change_words, counted
 from skillgit.view.table import Cell
@@ -45,7 +43,7 @@ class Pair(NamedTuple):
 
 @page("/compare")
 def compare_page(visit: Visit) -> Answer:
-    rows = {row.name: row for row in runs(visit.context)}
+    rows = {row.name: row for row in RUNS.ask(visit.context, RunsRequest()).rows}
     best = {name: f"{name}/{version_label(row.best_version)}" for name, row in rows.items()}  # what a run means
     names = tuple(dict.fromkeys(best.get(rev.strip(), rev.strip()) for rev in visit.values("rev") if rev.strip()))
     if len(names) > MOST:
@@ -55,14 +53,17 @@ def compare_page(visit: Visit) -> Answer:
     return Page(
         "compare.html",
         " and ".join((", ".join(names[:-1]), names[-1])) if pairs else "Compare",
-        ("diff", names[0], names[1], "--items") if pairs else (),
+        ITEM_DIFF.words(DiffRequest(a=names[0], b=names[1], items=True)) if pairs else (),
         names=names,
         runs=rows,
         own_runs=own_runs,
         most=MOST,
         pairs=pairs,
         matrix=_matrix(pairs) if len(pairs) > 1 else [],
-        spending=[(Cell(run, link=("run", run, "cost")), cost(visit.context, run).total) for run in own_runs],
+        spending=[
+            (Cell(run, link=("run", run, "cost")), COST.ask(visit.context, CostRequest(run=run)).total)
+            for run in own_runs
+        ],
         SPENDING=SPENDING,
         split=visit.value("view") == "split",
         asked=asked,
@@ -74,10 +75,11 @@ def compare_page(visit: Visit) -> Answer:
 def _pairs(visit: Visit, names: Sequence[str]) -> Iterator[Pair]:
     room = DiffAllowance()
     for name in names[1:]:
+        request = DiffRequest(a=names[0], b=name, lines=_CONTEXT)
         item_diff, missing, sums = None, "", ""
         changes: dict[str, list[str]] = {}
         try:
-            item_diff = items(visit.context, names[0], name)
+            item_diff = ITEM_DIFF.ask(visit.context, request)
         except NotFoundError as error:
             missing = f"{error}; {error.hint}" if error.hint else str(error)
         else:
@@ -96,8 +98,8 @@ def _pairs(visit: Visit, names: Sequence[str]) -> Iterator[Pair]:
             sums=sums,
             changes=changes,
             words_of=item_words(visit.context, [names[0], name], visible) if visible else {},
-            text=room.take(diff(visit.context, names[0], name, lines=_CONTEXT, as_data=True).files),
-            rules=rule_diff(visit.context, names[0], name),
+            text=room.take(TEXT_DIFF.ask(visit.context, request).files),
+            rules=RULE_DIFF.ask(visit.context, request),
         )
 
 

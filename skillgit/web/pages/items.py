@@ -5,24 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from skillgit.app.history.item import (
-    Attempt,
-    ItemTrajectory,
-    item_picture,
-    item_story,
-    item_trajectory,
-    item_words,
-)
-from skillgit.app.history.items import ItemTable, items
 from skillgit.app.history.requests import ItemOrder, ItemsRequest
-from skillgit.app.recorded.outcomes import ItemLine
 from skillgit.errors import NotFoundError
+from skillgit.verbs.browse import item_picture, item_words
+from skillgit.verbs.items import (
+    ITEM_SIDES,
+    ITEM_TABLE,
+    ITEM_TRAJECTORY,
+    NEWEST,
+    Attempt,
+    ItemLine,
+    ItemTable,
+    ItemTrajectory,
+    SidesRequest,
+)
 from skillgit.view.item import asked, who_solves
 from skillgit.web.rendering import Answer, Page, Visit, download, page
 
 ROWS = 50  # items of a page
 COLUMNS = 12  # versions of a page besides the first and the best one
-ATTEMPTS = 60  # versions and candidates in the strip of an item
 TURNS = 40  # turns of a trajectory
 TEXT = 20_000  # characters of a turn
 SEARCHED = 2_000  # items whose questions are searched
@@ -98,7 +99,8 @@ def items_page(visit: Visit) -> Answer:
 def _selection(visit: Visit) -> Selection:
     order = visit.value("sort", ItemOrder.ITEM)
     order = order if order in _ORDERS else ItemOrder.ITEM
-    table = items(visit.context, visit.parameters["run"], ItemsRequest(order=ItemOrder(order)))
+    request = ItemsRequest(run=visit.parameters["run"], order=ItemOrder(order))
+    table = ITEM_TABLE.ask(visit.context, request)
     facets = [facet for facet in _facets(table) if facet.items or facet.name == "all"]
     facet = next((facet for facet in facets if facet.name == visit.value("facet")), facets[0])
     rows, text = facet.items, visit.value("q").strip()
@@ -161,7 +163,8 @@ class Side(NamedTuple):
 def item_page(visit: Visit) -> Answer:
     run, item = visit.parameters["run"], visit.parameters["item"]
     wanted = [visit.value("a"), visit.value("b")]
-    story = item_story(visit.context, run, item, limit=ATTEMPTS, sides=[*filter(None, wanted)])
+    request = SidesRequest(run=run, item=item, sides=tuple(filter(None, wanted)))
+    story = ITEM_SIDES.ask(visit.context, request)
     attempts = {attempt.name: attempt for attempt in story.attempts}
     for name in filter(None, wanted):
         if name not in attempts:
@@ -178,10 +181,10 @@ def item_page(visit: Visit) -> Answer:
     return Page(
         "run_item.html",
         item,
-        ("items", run, "--item", item),
+        ITEM_SIDES.words(request),
         story=story,
         run=story.run,
-        strip=story.attempts[-ATTEMPTS:],
+        strip=story.attempts[-NEWEST:],
         sides=[_side(visit, story.run, item, attempts[name]) for name in dict.fromkeys((a, b))],
         a=a,
         b=b,
@@ -202,9 +205,10 @@ def item_page(visit: Visit) -> Answer:
 
 def _side(visit: Visit, run: str, item: str, attempt: Attempt) -> Side:
     revision = f"{run}/{attempt.name}"
+    request = ItemsRequest(item=item, trajectory=revision)
     checks = item_words(visit.context, [revision], [item])[item].replies[0].checks
     try:
-        return Side(attempt, checks, item_trajectory(visit.context, item, revision))
+        return Side(attempt, checks, ITEM_TRAJECTORY.ask(visit.context, request))
     except NotFoundError as error:
         return Side(attempt, checks, None, error.hint or str(error))
 

@@ -8,26 +8,26 @@ from functools import partial
 from itertools import accumulate, groupby
 from typing import Any, Final
 
-from skillgit.app.attribution.provenance import blame
-from skillgit.app.deliver.report import report
-from skillgit.app.deliver.summary import or_none, summary
-from skillgit.app.history.cost import cost
-from skillgit.app.history.run_list import find_row, run_list
-from skillgit.app.history.show import RunSetting, run_settings
 from skillgit.domain.address import version_label
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.skill_rules import rules
-from skillgit.errors import UsageError
+from skillgit.errors import UsageError, or_none
 from skillgit.index.log_filter import Selection
 from skillgit.index.rows import RunRow
 from skillgit.index.spending import SpentStretch
 from skillgit.report import page as report_page
 from skillgit.verbs import browse
+from skillgit.verbs.cost import COST, CostRequest
+from skillgit.verbs.diff import SHOWN_SETTINGS, RunSetting, ShowRequest
 from skillgit.verbs.filter_language import TOKENS, narrowed
+from skillgit.verbs.report import RUN_REPORT, RUN_SUMMARY, ReportRequest, SummaryRequest
+from skillgit.verbs.rules import BLAME, BlameRequest
+from skillgit.verbs.runs import RUNS, RunsRequest
 from skillgit.view import log, numbers
 from skillgit.view.curve import RUNS as CURVES
 from skillgit.view.curve import UNITS, Axis, overlaid
-from skillgit.view.runs import RUNS, state
+from skillgit.view.runs import RUNS as LIST
+from skillgit.view.runs import state
 from skillgit.view.surface import UNICODE, Screen
 from skillgit.view.table import Column, Surface, Table
 from skillgit.web.rendering import Answer, Page, Visit, address, download, page, redirect
@@ -57,8 +57,8 @@ def runs_page(visit: Visit) -> Answer:
         words = visit.value("q").split()
     filters = [*filter(None, words), *(f"{name}={visit.value(name)}" for name in _CHOICES if visit.value(name))]
     offset = visit.number("from")
-    choose = partial(RUNS.chosen, filters=filters, sort=sort)
-    listing = run_list(visit.context, choose)
+    request = RunsRequest(filters=tuple(filters), sort=sort)
+    listing = RUNS.ask(visit.context, request)
     if not listing.total and not listing.unreadable and visit.access.operates:
         return redirect(address("new"))
     try:
@@ -68,13 +68,13 @@ def runs_page(visit: Visit) -> Answer:
     names = chosen[:CURVES]
     lines = browse.curves(visit.context, names, by, most=_CURVE_POINTS) if names else ()
     rows = listing.rows[offset : offset + SHOWN]
-    columns, cells = RUNS.drawn(rows, Surface.PAGE, now=visit.context.clock())
+    columns, cells = LIST.drawn(rows, Surface.PAGE, now=visit.context.clock())
     query = {name: visit.value(name) for name in ("q", *_CHOICES, "sort", "order") if visit.value(name)}
     states = sorted({state(row) for row in listing.rows} | {"running", "stopped"})
     return Page(
         "runs.html",
         "Runs",
-        ("runs", *(("--sort", sort) if sort else ()), *(word for text in filters for word in ("--filter", text))),
+        RUNS.words(request),
         listing=listing,
         rows=rows,
         offset=offset,
@@ -125,9 +125,10 @@ def sparks(courses: Mapping[str, Sequence[float]]) -> Mapping[str, str]:
 
 @page("/run/{run}")
 def run_page(visit: Visit) -> Answer:
-    run_summary = summary(visit.context, visit.parameters["run"], most=_READ)
+    run_summary = RUN_SUMMARY.ask(visit.context, SummaryRequest(run=visit.parameters["run"], newest=_READ))
     run, best = run_summary.run, version_label(run_summary.best.version)
-    lines = or_none(lambda: blame(visit.context, f"{run.name}/{best}").lines) or ()
+    whole = or_none(lambda: BLAME.ask(visit.context, BlameRequest(revision=f"{run.name}/{best}")))
+    lines = whole.lines if whole is not None else ()
     by_number = {row.line: row for row in lines}
     # the line of a rule that came last gave it its words
     credited = [
@@ -140,7 +141,7 @@ def run_page(visit: Visit) -> Answer:
     return Page(
         "run.html",
         run.name,
-        ("report", run.name, "--output", "-"),
+        RUN_SUMMARY.words(SummaryRequest(run=run.name, output="-")),
         **dict[str, Any](report_page.header(run_summary, _WIDE, _NARROW)),
         report=run_summary,
         best=best,
@@ -157,14 +158,14 @@ def run_page(visit: Visit) -> Answer:
 
 @page("/run/{run}/report")
 def report_file(visit: Visit) -> Answer:
-    content = report(visit.context, visit.parameters["run"])
+    content = RUN_REPORT.ask(visit.context, ReportRequest(run=visit.parameters["run"]))
     return download(f"{content.run.name}.html", report_page.page(content).encode(), "text/html")
 
 
 @page("/run/{run}/events")
 def events_page(visit: Visit) -> Answer:
     """List the events of a run, newest first, filtered, with the graph of how they depend on each other."""
-    run, now = find_row(visit.context, visit.parameters["run"]), visit.context.clock()
+    run, now = browse.find_row(visit.context, visit.parameters["run"]), visit.context.clock()
     kind = visit.value("kind")
     text = " ".join(filter(None, (visit.value("q"), f"event:{kind}" if kind else "")))
     narrowing = narrowed(Selection(run=run.name), text, now)
@@ -216,8 +217,9 @@ COURSE: Final[Table[tuple[SpentStretch, str]]] = Table(
 @page("/run/{run}/cost")
 def cost_page(visit: Visit) -> Answer:
     """Show what a run has cost: by role and stage, and step by step."""
-    run = find_row(visit.context, visit.parameters["run"])
-    spending = cost(visit.context, run.name)
+    run = browse.find_row(visit.context, visit.parameters["run"])
+    request = CostRequest(run=run.name)
+    spending = COST.ask(visit.context, request)
     stretches = browse.cost_by_stretch(visit.context, run.name, BARS)
     # as in the table: dollars only where every call has a price
     in_dollars = spending.share_of == "usd"
@@ -248,7 +250,7 @@ def cost_page(visit: Visit) -> Answer:
     return Page(
         "cost_page.html",
         "Cost",
-        ("cost", run.name),
+        COST.words(request),
         run=run,
         report={"cost": spending},
         COURSE=COURSE,
@@ -264,18 +266,18 @@ def cost_page(visit: Visit) -> Answer:
 @page("/run/{run}/settings")
 def settings_page(visit: Visit) -> Answer:
     """Show the settings of a run, and lead to a new one that begins with them."""
-    run = find_row(visit.context, visit.parameters["run"])
-    seed = f"{run.name}/{version_label(0)}"
+    run = browse.find_row(visit.context, visit.parameters["run"])
+    request = ShowRequest(revision=f"{run.name}/{version_label(0)}", settings=True)
     absence = None
     settings: tuple[RunSetting, ...] = ()
     try:
-        settings = run_settings(visit.context, seed).settings
+        settings = SHOWN_SETTINGS.ask(visit.context, request).settings
     except UsageError as error:  # its evidence is not here
         absence = error
     return Page(
         "settings_page.html",
         "Settings",
-        ("show", seed, "--settings"),
+        SHOWN_SETTINGS.words(request),
         run=run,
         report={"settings": settings},
         absence=absence,

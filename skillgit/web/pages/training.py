@@ -6,19 +6,13 @@ import shlex
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final, NamedTuple
 
 from starlette.responses import HTMLResponse
 
-from skillgit.app.deliver.report import tell
-from skillgit.app.history.status import runs
-from skillgit.app.setup.plan import Plan
-from skillgit.app.train.doctor import Checkup, doctor
 from skillgit.app.train.requests import TrainRequest
-from skillgit.app.train.train import plan_train
 from skillgit.app.workspace.command_journal import commands
 from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.invitations import Role
@@ -41,7 +35,11 @@ from skillgit.domain.text_diff import DiffAllowance
 from skillgit.errors import NotFoundError, SkillgitError, UsageError
 from skillgit.report.page import plotted
 from skillgit.verbs.config_form import FormSection, chosen_config, configurations, form_of, of_owner_only
+from skillgit.verbs.diff import TEXT_DIFF, DiffRequest
+from skillgit.verbs.runs import RUNS, RunsRequest
+from skillgit.verbs.setup import CHECKUP, Checkup, DoctorRequest
 from skillgit.verbs.train import TRAIN
+from skillgit.verbs.verb import Plan
 from skillgit.view.progress import steps_at
 from skillgit.web.rendering import Answer, Page, Stream, Visit, address, fragment, page, redirect
 
@@ -63,9 +61,7 @@ class RunChoice(NamedTuple):
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The command, with overrides as people write them."""
-        options = (word for override in self.request.overrides for word in ("-o", override))
-        return (*TRAIN.words(replace(self.request, overrides=())), *options)
+        return TRAIN.words(self.request)
 
 
 class Findings(NamedTuple):
@@ -110,7 +106,7 @@ def launch_page(visit: Visit) -> Answer:
     with _LAUNCHING:
         if any(record.runs and record.back == back for record in commands(context)):
             return redirect(back)  # the second click
-        if any(row.name == run for row in runs(context)) or live(context, run).standing is not Standing.IDLE:
+        if run in _run_names(context) or live(context, run).standing is not Standing.IDLE:
             error = UsageError(f"there is a run {run} already", hint="give the new one another name")
             return _new_page(visit, choice, Findings(error=error, key="run"))
         findings = _findings(visit, choice)
@@ -129,8 +125,12 @@ def _new_page(visit: Visit, choice: RunChoice, findings: Findings | None) -> Pag
         choice=choice,
         findings=findings,
         configurations=configurations(visit.context),
-        sources=[row.name for row in runs(visit.context)],
+        sources=_run_names(visit.context),
     )
+
+
+def _run_names(context: Context) -> list[str]:
+    return [row.name for row in RUNS.ask(context, RunsRequest()).rows]
 
 
 def _choice(visit: Visit) -> RunChoice:
@@ -150,7 +150,7 @@ def _choice(visit: Visit) -> RunChoice:
     )
     stem = (source or config).rpartition("/")[2].removesuffix(".yaml").removesuffix(".yml")
     stem = "".join(sign if sign.isalnum() and sign.isascii() else "-" for sign in stem).strip("-").lower() or "run"
-    names = {row.name for row in runs(visit.context)}
+    names = _run_names(visit.context)
     free_names = (stem if number == 1 else f"{stem}-{number}" for number in range(1, len(names) + 3))
     request = TrainRequest(
         config=None if source else config,
@@ -172,7 +172,7 @@ def _findings(visit: Visit, choice: RunChoice) -> Findings:
                     f"your link does not allow this value for {key}",
                     hint="it may name a file, a program or an address; ask the person who started the server",
                 )
-        plan = plan_train(visit.context, choice.request)
+        plan = TRAIN.plan(visit.context, choice.request)
     except SkillgitError as error:
         text = str(error)
         keys = [field.key for section in choice.sections for field in section.fields if field.key in text]
@@ -180,8 +180,8 @@ def _findings(visit: Visit, choice: RunChoice) -> Findings:
         return Findings(error=error, key=next(iter(keys), "run" if "run" in text and "name" in text else ""))
     if choice.source:
         return Findings(plan)
-    look = doctor(visit.context, choice.config, choice.request.overrides, call=False)
-    return Findings(plan, look if isinstance(look, Checkup) else None)
+    request = DoctorRequest(config=choice.config, overrides=choice.request.overrides, call=False)
+    return Findings(plan, CHECKUP.ask(visit.context, request))
 
 
 EVENTS: Final = 400  # on the curve at most, the newest ones
@@ -282,15 +282,13 @@ def _recorded(context: Context, run: str) -> dict[str, Any]:
     rows = history.rows if history is not None else ()
     drawings = {} if history is None else plotted(history.run, rows, history.score_counts)
     newest = next((row for row in reversed(rows) if row.kind in _CHANGES), None)
-    story = None
-    if newest is not None:
-        with suppress(NotFoundError):  # evidence may not be here
-            story = tell(context, [newest], DiffAllowance()).stories[0]
+    change = newest and TEXT_DIFF.ask(context, DiffRequest(a=newest.commit))
     return {
         "row": history.run if history is not None else None,
         "rows": rows[::-1][:LINES],
         "drawings": drawings,
-        "story": story,
+        "newest": newest,
+        "difference": DiffAllowance().take(change.files) if change else None,
         "event_address": partial(address, "run", run),
     }
 

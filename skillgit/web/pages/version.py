@@ -9,22 +9,19 @@ from typing import Any, Final
 
 from markupsafe import Markup
 
-from skillgit.app.attribution.provenance import BlameRow, blame
-from skillgit.app.attribution.why import why
-from skillgit.app.deliver.export.folder import ENDINGS, archive, skill_of
-from skillgit.app.deliver.summary import or_none
-from skillgit.app.history.diff.text import diff
-from skillgit.app.history.show import Shown, event_detail, neighbours
-from skillgit.app.recorded.evaluation_notes import KnownEvaluation
+from skillgit.app.deliver.requests import ExportRequest
 from skillgit.app.workspace.revision import resolve
 from skillgit.domain.address import parse, version_label
 from skillgit.domain.cost import Cost
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.skill import DOCUMENT
 from skillgit.domain.text_diff import DiffAllowance
-from skillgit.errors import NotFoundError, RevisionNotFoundError, UsageError
+from skillgit.errors import NotFoundError, RevisionNotFoundError, UsageError, or_none
 from skillgit.index.rows import LogRow
 from skillgit.report.page import rule
+from skillgit.verbs.deliver import ARCHIVE, EXPORTED_SKILL
+from skillgit.verbs.diff import EVENT_DETAIL, TEXT_DIFF, DiffRequest, KnownEvaluation, Shown, ShowRequest
+from skillgit.verbs.rules import BLAME, WHY, BlameRequest, BlameRow, WhyRequest
 from skillgit.view import numbers
 from skillgit.view.search import search_facts
 from skillgit.view.show import recorded_facts
@@ -98,8 +95,8 @@ def version_page(visit: Visit) -> Answer:
     if row.label != visit.parameters["event"]:
         return redirect(address("run", row.run, row.label))
     name, layout = str(row.address), _choice(visit, "diff", _LAYOUTS)
-    detail = event_detail(visit.context, row.commit)
-    change = or_none(lambda: diff(visit.context, name, as_data=True))
+    detail = EVENT_DETAIL.ask(visit.context, ShowRequest(revision=name))
+    change = or_none(lambda: TEXT_DIFF.ask(visit.context, DiffRequest(a=name)))
     verdict, cost = getattr(detail.shown.event, "verdict", None), getattr(detail.shown.event, "cost", Cost())
     # what a slow update proposes is measured as the version that merges it
     is_compared = row.base is not None and row.kind != EventKind.SLOW_PROPOSED
@@ -107,7 +104,7 @@ def version_page(visit: Visit) -> Answer:
     return Page(
         "version.html",
         f"{row.label}: {row.title}",
-        ("show", name),
+        EVENT_DETAIL.words(ShowRequest(revision=name)),
         detail=detail,
         shown=detail.shown,
         event=detail.shown.event,
@@ -121,7 +118,7 @@ def version_page(visit: Visit) -> Answer:
         layouts=_LAYOUTS,
         search=[(label.capitalize(), text) for label, text in search_facts(detail.shown)],
         facts=[*_facts(detail.shown)],
-        around=neighbours(visit.context, row),
+        around=detail.around,
         document=_document(visit, row) if row.version is not None or row.kind in _WITH_TEXT else None,
         item_address=partial(address, "run", row.run, "items", **sides),
         actions=[action for action in ACTIONS if action.fits(row)],
@@ -148,12 +145,13 @@ def _choice(visit: Visit, name: str, values: tuple[str, ...]) -> str:
 
 def _document(visit: Visit, row: LogRow) -> dict[str, object]:
     """Return a file of the skill folder with where its lines come from, and the names of the others."""
-    skill = skill_of(visit.context, row.commit)
+    skill = EXPORTED_SKILL.ask(visit.context, ExportRequest(words=(row.commit,)))
     path, view = visit.value("file", DOCUMENT), _choice(visit, "view", _VIEWS)
     if path not in skill.files:
         raise NotFoundError(f"{row.address} has no file '{path}'", hint=f"skillgit show {row.address}:{DOCUMENT}")
     text = dict(skill.text_files()).get(path)
-    lines = blame(visit.context, str(row.address), path).lines if text is not None else ()
+    request = BlameRequest(revision=str(row.address), path=path)
+    lines = BLAME.ask(visit.context, request).lines if text is not None else ()
     is_short = len(text or "") <= MARKDOWN and len(lines) <= LINES
     files = {name: address("run", row.run, row.label, file=name) for name in skill.files}
 
@@ -195,10 +193,9 @@ def brought_by(line: BlameRow, row: LogRow) -> str:
 @page("/run/{run}/{event}/export")
 def export_file(visit: Visit) -> Answer:
     row = row_of(visit)
-    ending = f".{visit.value('as', 'skill')}"
-    if ending not in ENDINGS:
-        raise UsageError(f"archives end in {' or '.join(ENDINGS)}", hint="as=skill")
-    return download(f"{row.run}-{row.label}{ending}", archive(skill_of(visit.context, row.commit)), "application/zip")
+    name = f"{row.run}-{row.label}.{visit.value('as', 'skill')}"
+    content = ARCHIVE.ask(visit.context, ExportRequest(words=(row.commit, name)))
+    return download(name, content, "application/zip")
 
 
 @page("/run/{run}/{event}/why")
@@ -208,13 +205,14 @@ def rule_page(visit: Visit) -> Answer:
     path, line = visit.value("file", DOCUMENT), str(visit.number("line"))
     if line == "0":
         raise UsageError("the address names no line", hint=f"skillgit blame {row.address} numbers the lines")
+    request = WhyRequest(rule=line, revision=str(row.address), path="" if path == DOCUMENT else path)
     return Page(
         "why.html",
         f"Why line {line} of {path}",
-        ("why", line, "--rev", str(row.address), *([] if path == DOCUMENT else ["--file", path])),
+        WHY.words(request),
         row=row,
         run=row.run,
-        story=why(visit.context, line, str(row.address), path),
+        story=WHY.ask(visit.context, request),
         file=path,
         event_of=lambda origin: address("run", origin.run, origin.label),
         item_address=partial(address, "run", row.run, "items"),

@@ -13,7 +13,7 @@ from contexts import context_in
 from harvested import SKILL, draft, group, prompts, write_drafts
 from soaking import soak
 
-from skillgit.app.sources.draft_review import editable, harvested_skills, open_drafts, review_harvest
+from skillgit.app.sources.draft_review import harvested_skills, open_drafts, review_harvest
 from skillgit.errors import ConflictError, DataError, NotFoundError, SkillgitError, UsageError
 from skillgit.files import locked, open_plain
 from skillgit.store.repo import Repo
@@ -125,7 +125,7 @@ def test_a_suspected_secret_is_refused_with_its_place_and_without_itself(context
 def test_an_edit_takes_the_secret_out_and_the_draft_is_accepted(context):
     drafts_in(context, [draft("one", prompt=f"Use {TOKEN}", files=["files/one/a"])], {"files/one/a": b"x"})
     with open_drafts(context, SKILL) as folder:
-        edited = folder.edit(folder.pending("one"), editable(folder.pending("one")).replace(TOKEN, "the key in KEY"))
+        edited = folder.edit(folder.pending("one"), folder.pending("one").editable.replace(TOKEN, "the key in KEY"))
         assert (edited.prompt, edited.obstacles) == ("Use the key in KEY", ())
         folder.accept(edited)
     assert rows_of(context.directory / TASKS)[0]["files"] == [f"{SKILL}/one/a"]
