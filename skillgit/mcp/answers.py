@@ -6,44 +6,32 @@ they are, the value's own annotations say, so that a schema cannot promise anyth
 
 from __future__ import annotations
 
-import ast
 import base64
 import hmac
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
-from functools import cache
+from dataclasses import dataclass, replace
+from functools import cache, reduce
 from hashlib import sha256
-from typing import Annotated, Any, Final
+from operator import or_
+from types import NoneType, UnionType
+from typing import Annotated, Any, Final, Union, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model, model_validator
 
-from skillgit.app.attribution.provenance import Blame, BlameRow, Credit
-from skillgit.app.attribution.rule_lineage import LaterChange, RuleWorth, Wording
-from skillgit.app.attribution.why import Gated, Hit, SimilarCandidate, Story
-from skillgit.app.history.cost import CostRow, Spending
-from skillgit.app.history.diff.items import ItemChange, ItemDiff
-from skillgit.app.history.diff.rules import RuleChange, RulesDiffed
-from skillgit.app.history.diff.text import Diffed
-from skillgit.app.history.item import Attempt, ItemStory
-from skillgit.app.history.items import ItemTable
-from skillgit.app.history.log import Log, log
 from skillgit.app.history.requests import LogRequest
-from skillgit.app.history.run_list import RunListing
-from skillgit.app.history.show import Shown
-from skillgit.app.recorded.outcomes import ItemLine, ItemOutcome
-from skillgit.app.recorded.step_evidence import TrainAttempt, TrajectoryPattern
 from skillgit.app.workspace.context import Context
 from skillgit.domain.address import address_of
-from skillgit.domain.conditions import Difference
 from skillgit.domain.event_kinds import EventKind
-from skillgit.domain.gate_decision import Verdict
-from skillgit.domain.skill_rules import Rule
 from skillgit.domain.untrusted.model_text import visible
 from skillgit.errors import UsageError
-from skillgit.index.rows import EventRow, LogRow, RunRow
-from skillgit.index.rule_queries import OriginRow
+from skillgit.index.rows import EventRow
+from skillgit.mcp.arguments import Pace
 from skillgit.plugin.redaction import redact_json
+from skillgit.verbs import cost, diff, log, rules
+from skillgit.verbs import items as item_verbs
+from skillgit.verbs import runs as run_verbs
+from skillgit.verbs.verb import Verb
 from skillgit.view import items, plan, runs
 from skillgit.view.json_values import named_values, picked
 from skillgit.view.table import Table
@@ -58,42 +46,43 @@ NAMES: Final = 40  # names in a list
 PARTS: Final = 20  # parts of a value that are of one kind
 
 _EVENT = "run commit kind origin version step epoch title time score delta decision"
-_TABLES: Final[dict[type, Table[Any]]] = {RunRow: runs.RUNS, CostRow: plan.COST, ItemChange: items.CHANGES}
+_TABLES: Final[dict[str, Table[Any]]] = {"RunRow": runs.RUNS, "CostRow": plan.COST, "ItemChange": items.CHANGES}
 """The rows that are described as lists: their computed columns are fields too."""
-FIELDS: Final[dict[type, str]] = {
-    RunListing: "total",
-    Log: "run",
-    LogRow: f"{_EVENT} measured is_best is_head refs",
-    OriginRow: _EVENT,
-    Shown: "row parents message diff items test_evaluations",
-    Story: "run revision rule path here found others origin commit author restored credit edits rollouts failures "
+FIELDS: Final[dict[str, str]] = {
+    "RunListing": "total",
+    "Log": "run",
+    "LogRow": f"{_EVENT} measured is_best is_head refs",
+    "OriginRow": _EVENT,
+    "Shown": "row parents message diff items test_evaluations",
+    "Story": "run revision rule path here found others origin commit author restored credit edits rollouts failures "
     "findings gate tried earlier later worth absent",
-    Rule: "heading text first last",
-    Hit: "rule path commit likeness",
-    Credit: "source support op items fixed broken",
-    TrainAttempt: "item question answer feedback hard soft",
-    TrajectoryPattern: "pattern count items",
-    Gated: "why verdict n not_measured",
-    Verdict: "decision policy metric score current best fixed broken p",
-    SimilarCandidate: "event text likeness",
-    Wording: "rule commit origin",
-    LaterChange: "fate version origin rule",
-    RuleWorth: "version split n score delta fixed broken worth",
-    Blame: "run version commit path",
-    BlameRow: "line text commit address version step title source support fixed broken score delta",
-    ItemTable: "run metric",
-    ItemLine: "item task_type first flips solved measured share doubts",
-    ItemStory: "run metric item question",
-    Attempt: "name commit version title answer feedback",
-    ItemOutcome: "hard soft failed measured",
-    Diffed: "a b text",
-    RulesDiffed: "a b kept",
-    RuleChange: "change file heading text before first deed address version commit source gain",
-    ItemDiff: "a b differs metric p p_worse too_few",
-    Difference: "aspect a b",
-    Spending: "run by total share_of",
+    "Rule": "heading text first last",
+    "Hit": "rule path commit likeness",
+    "Credit": "source support op items fixed broken",
+    "TrainAttempt": "item question answer feedback hard soft",
+    "TrajectoryPattern": "pattern count items",
+    "Gated": "why verdict n not_measured",
+    "Verdict": "decision policy metric score current best fixed broken p",
+    "SimilarCandidate": "event text likeness",
+    "Wording": "rule commit origin",
+    "LaterChange": "fate version origin rule",
+    "RuleWorth": "version split n score delta fixed broken worth",
+    "Blame": "run version commit path",
+    "BlameRow": "line text commit address version step title source support fixed broken score delta",
+    "ItemTable": "run metric",
+    "ItemLine": "item task_type first flips solved measured share doubts",
+    "ItemStory": "run metric item question",
+    "Attempt": "name commit version title answer feedback",
+    "ItemOutcome": "hard soft failed measured",
+    "Diffed": "a b text",
+    "RulesDiffed": "a b kept",
+    "RuleChange": "change file heading text before first deed address version commit source gain",
+    "ItemDiff": "a b differs metric p p_worse too_few",
+    "Difference": "aspect a b",
+    "Spending": "run by total share_of",
     **{row: " ".join(table.names) for row, table in _TABLES.items()},
 }
+"""Of a value of this class, by its name, the fields that tools answer."""
 _MEANINGS: Final = {
     "delta": "the score's distance from the score that it was compared with",
     "decision": "what the gate decided; empty without a gate",
@@ -139,27 +128,23 @@ def _long(text: object) -> object:
 
 
 _Quote = Annotated[str, BeforeValidator(cut)]
-_NUMBERS: Final = {"int": int, "float": float, "bool": bool}
-_CLASSES: Final = {kind.__name__: kind for kind in FIELDS}
+_LONG: Final = frozenset({("Shown", "message"), ("Shown", "diff"), ("Diffed", "text")})
 
 
 @cache
 def part_type(*kinds: type) -> type[DocumentPart]:
     """Return the shape of a part that says of values of ``kinds`` what FIELDS names; of several, some are optional."""
-    names = [set(FIELDS[kind].split()) for kind in kinds]
+    names = [set(FIELDS[kind.__name__].split()) for kind in kinds]
     shape: dict[str, Any] = {}
     for kind in kinds:
-        types = {field.name: str(field.type) for field in fields(kind)}
-        computed = _TABLES[kind].computed if kind in _TABLES else {}
-        for name in FIELDS[kind].split():
-            is_long = (kind, name) in {(Shown, "message"), (Shown, "diff"), (Diffed, "text")}
+        types = get_type_hints(kind)
+        computed = _TABLES[kind.__name__].computed if kind.__name__ in _TABLES else {}
+        for name in FIELDS[kind.__name__].split():
             own: Any
-            if is_long:
+            if (kind.__name__, name) in _LONG:
                 own = Annotated[str, BeforeValidator(_long)]
-            elif name in computed:
-                own = computed[name].type
             else:
-                own = _type_of(ast.parse(types[name], mode="eval").body)
+                own = computed[name].type if name in computed else _type_of(types[name])
             description = _MEANINGS.get(name)
             is_common = all(name in others for others in names)
             default = Field(description=description) if is_common else Field(None, description=description)
@@ -168,21 +153,17 @@ def part_type(*kinds: type) -> type[DocumentPart]:
     return create_model(kinds[0].__name__, __base__=parent, **shape)
 
 
-def _type_of(annotation: ast.expr) -> Any:  # noqa: ANN401 - a type or an alias of one
-    """Return the type of a value of ``annotation`` in a document: what is neither a number nor a part is a text."""
-    match annotation:
-        case ast.BinOp(left=left, right=right):
-            return _type_of(left) | _type_of(right)
-        case ast.Constant(value=None):
-            return None
-        case ast.Subscript(value=ast.Name(id="tuple"), slice=ast.Tuple(elts=[row, *_])):
-            most = PARTS if isinstance(row, ast.Name) and row.id in _CLASSES else NAMES
-            return Annotated[list[_type_of(row)], BeforeValidator(lambda rows: rows[:most])]  # type: ignore[misc]
-        case ast.Name(id=name) if name in _CLASSES:
-            return part_type(_CLASSES[name])
-        case ast.Name(id=name):
-            return _NUMBERS.get(name, _Quote)
-    return _Quote
+def _type_of(kind: Any) -> Any:  # noqa: ANN401 - types and aliases of them
+    """Return the type of a value of ``kind`` in a document: what is neither a number nor a part is a text."""
+    if get_origin(kind) in {Union, UnionType}:
+        return reduce(or_, (None if part is NoneType else _type_of(part) for part in get_args(kind)))
+    if get_origin(kind) is tuple:
+        row = get_args(kind)[0]
+        most = PARTS if getattr(row, "__name__", "") in FIELDS else NAMES
+        return Annotated[list[_type_of(row)], BeforeValidator(lambda rows: rows[:most])]  # type: ignore[misc]
+    if kind in {int, float, bool}:
+        return kind
+    return part_type(kind) if getattr(kind, "__name__", "") in FIELDS else _Quote
 
 
 def answer_type(*kinds: type, **more: object) -> type[ToolAnswer]:
@@ -194,7 +175,7 @@ def answer_type(*kinds: type, **more: object) -> type[ToolAnswer]:
 
 def answer(shape: type[ToolAnswer], value: object, **more: object) -> ToolAnswer:
     """Return ``value`` and ``more`` as an answer: credentials masked, then everything cut to its bound."""
-    own = value if isinstance(value, Mapping) else picked(value, FIELDS[type(value)])
+    own = value if isinstance(value, Mapping) else picked(value, FIELDS[type(value).__name__])
     return shape.model_validate(redact_json(named_values({**own, **more})))
 
 
@@ -204,28 +185,48 @@ def rows_of(*kinds: type) -> tuple[object, object]:
 
 _NEXT = (str, Field("", description="give it as 'cursor' for the rest; empty at the end"))
 _RESOURCE = (str, Field("", description="the resource that holds all of it; empty if it is here"))
-RUNS = answer_type(RunListing, default_run=(str, ""), runs=rows_of(RunRow), next_cursor=_NEXT)
-VERSIONS = answer_type(Log, events=rows_of(LogRow), next_cursor=_NEXT)
-SHOW = answer_type(Shown, document=_RESOURCE, whole_diff=_RESOURCE)
-WHY = answer_type(Story)
-BLAME = answer_type(Blame, lines=rows_of(BlameRow), next_cursor=_NEXT)
+
+
+def _result_of(verb: Verb[Any, Any]) -> type:
+    """Return the class of the value that a verb answers with."""
+    kind: type = get_args(get_type_hints(verb.run)["return"])[0]
+    return kind
+
+
+def _inside(kind: type, name: str) -> type:
+    """Return the class of the values that a field of ``kind`` holds, or may hold."""
+    parts: tuple[type, ...] = get_args(get_type_hints(kind)[name])
+    return next(part for part in parts if part.__name__ in FIELDS)
+
+
+def _list_type(verb: Verb[Any, Any], field: str, rows: str = "rows", **more: object) -> type[ToolAnswer]:
+    """Return the shape of an answer that says what a verb does, its ``rows`` in pages as ``field``."""
+    kind = _result_of(verb)
+    return answer_type(kind, **{field: rows_of(_inside(kind, rows))}, next_cursor=_NEXT, **more)
+
+
+_TABLE, _STORY = _result_of(item_verbs.ITEM_TABLE), _result_of(item_verbs.ITEM_STORY)
+_ATTEMPT = _inside(_STORY, "attempts")
+_DIFFED = tuple(map(_result_of, (diff.TEXT_DIFF, diff.RULE_DIFF, diff.ITEM_DIFF)))
+RUNS = _list_type(run_verbs.RUNS, "runs", default_run=(str, ""))
+VERSIONS = _list_type(log.LOG, "events")
+SHOW = answer_type(_result_of(diff.SHOWN_EVENT), document=_RESOURCE, whole_diff=_RESOURCE)
+WHY = answer_type(_result_of(rules.WHY))
+BLAME = _list_type(rules.BLAME, "lines", "lines")
 ITEMS = answer_type(
-    ItemTable,
-    ItemStory,
-    items=rows_of(ItemLine),
-    attempts=rows_of(Attempt, ItemOutcome),
+    *(_TABLE, _STORY),
+    items=rows_of(_inside(_TABLE, "rows")),
+    attempts=rows_of(_ATTEMPT, _inside(_ATTEMPT, "outcome")),
     next_cursor=_NEXT,
 )
 DIFF = answer_type(
-    Diffed,
-    RulesDiffed,
-    ItemDiff,
-    rules=rows_of(RuleChange),
-    items=rows_of(ItemChange),
+    *_DIFFED,
+    rules=rows_of(_inside(_DIFFED[1], "rows")),
+    items=rows_of(_inside(_DIFFED[2], "rows")),
     whole_diff=_RESOURCE,
     next_cursor=_NEXT,
 )
-COST = answer_type(Spending, rows=rows_of(CostRow), next_cursor=_NEXT)
+COST = _list_type(cost.COST, "rows")
 
 
 _SIGNED: Final = 16  # bytes of a cursor that say that this server made it
@@ -249,22 +250,23 @@ class AnswerPages:
         shape: type[ToolAnswer],
         field: str,
         question: Sequence[str],
-        pace: tuple[str, int],
+        pace: Pace,
         ask: Callable[[Context], tuple[object, Sequence[object]]],
         **more: object,
     ) -> ToolAnswer:
-        """Return what ``ask`` finds, with a page of its rows as ``field``; ``pace`` is the cursor and the length."""
-        cursor, limit = pace
+        """Return what ``ask`` finds, with a page of its rows as ``field``; ``pace`` says which."""
         question = [shape.__name__, field, *question]
-        mark = self._read(cursor, question) if cursor else _Mark(tip=self._tip(), offset=0)
-        result, rows = ask(replace(self._context, as_of=mark.tip) if cursor else self._context)
-        end = mark.offset + limit
+        mark = self._read(pace.cursor, question) if pace.cursor else _Mark(tip=self._tip(), offset=0)
+        result, rows = ask(replace(self._context, as_of=mark.tip) if pace.cursor else self._context)
+        end = mark.offset + pace.limit
         rest = self._written(replace(mark, offset=end), question) if len(rows) > end and mark.tip else ""
-        records = [_TABLES[type(row)].record(row) if type(row) in _TABLES else row for row in rows[mark.offset : end]]
+        tables = (_TABLES.get(type(row).__name__) for row in rows[mark.offset : end])
+        page = zip(rows[mark.offset : end], tables, strict=True)
+        records = [row if table is None else table.record(row) for row, table in page]
         return answer(shape, result, **{field: records}, next_cursor=rest, **more)
 
     def _tip(self) -> str:
-        rows = log(self._context, LogRequest(all_runs=True, limit=1)).rows
+        rows = log.LOG.ask(self._context, LogRequest(all_runs=True, limit=1)).rows
         return rows[0].commit if rows else ""
 
     def _written(self, mark: _Mark, question: Sequence[object]) -> str:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import json
-import re
 import socket
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import wraps
 from inspect import signature
-from typing import Annotated, Any, Final, Literal, TypeVar
+from typing import Annotated, Any, Final, TypeVar, get_args
 
 import uvicorn
 from mcp.server.mcpserver import Context as CallContext
@@ -19,26 +19,22 @@ from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ResourceError, ToolError
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp_types import CallToolResult, InputRequiredResult, TextContent, Tool, ToolAnnotations
-from pydantic import AfterValidator, Field, ValidationError
+from pydantic import ValidationError
 
 from skillgit import __version__
-from skillgit.app.history.diff.items import ItemChange
-from skillgit.app.history.diff.text import diff
-from skillgit.app.history.plumbing import cat
 from skillgit.app.history.requests import ItemsRequest, LogRequest
-from skillgit.app.history.run_list import run_of_skill
 from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import resolve
 from skillgit.app.workspace.workspace import explained, one_snapshot
-from skillgit.domain.cost import Grouping
 from skillgit.domain.untrusted.model_text import visible
 from skillgit.errors import RevisionNotFoundError, SkillgitError, UsageError
 from skillgit.mcp import answers
 from skillgit.mcp.answers import AnswerPages, ToolAnswer, answer
+from skillgit.mcp.arguments import Pace, Word, arguments_of, request_of
 from skillgit.plugin.redaction import redact
 from skillgit.verbs.cost import COST, CostRequest
-from skillgit.verbs.diff import ITEM_DIFF, RULE_DIFF, SHOWN_EVENT, TEXT_DIFF, DiffRequest, ShowRequest
-from skillgit.verbs.items import ITEMS
+from skillgit.verbs.diff import ITEM_DIFF, RULE_DIFF, SHOWN_EVENT, SHOWN_FILE, TEXT_DIFF, DiffRequest, ShowRequest
+from skillgit.verbs.items import ITEM_STORY, ITEM_TABLE
 from skillgit.verbs.log import LOG
 from skillgit.verbs.rules import BLAME, WHY, BlameRequest, WhyRequest
 from skillgit.verbs.runs import RUNS, RunsRequest
@@ -55,21 +51,6 @@ _REQUEST: Final = 1 << 18  # bytes of a request; arguments are short
 _SHOWN: Final = 60  # characters of a name that is none
 _READS: Final = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
 _SAME: Final = frozenset({"pass", "fail"})  # of items whose score did not change
-_LINE_OF: Final = re.compile(r"(?P<path>[^\s:]+):(?P<line>\d+)")
-
-
-def _plain(text: str) -> str:
-    if visible(text) != text:
-        raise ValueError("control and hidden characters have no place here")
-    return text
-
-
-Word = Annotated[str, Field(max_length=400), AfterValidator(_plain)]
-Revision = Annotated[Word, Field(description="v7, best, head, r4, RUN/v7 or a commit")]
-Run = Annotated[Word, Field(description="a run; the default run if left out")]
-Cursor = Annotated[Word, Field(description="next_cursor of the page before")]
-Limit = Annotated[int, Field(ge=1, le=100)]
-Line = Annotated[int, Field(ge=0, le=1_000_000)]
 
 
 Q = TypeVar("Q")
@@ -88,7 +69,7 @@ class History:
         field: str,
         verb: Verb[Q, object],
         request: Q,
-        pace: tuple[str, int],
+        pace: Pace,
         *,
         chosen: Callable[[Iterable[Any]], Sequence[object]] = tuple,
         **more: object,
@@ -101,25 +82,22 @@ class History:
 
         return self._pages.answer(shape, field, verb.words(request), pace, ask, **more)
 
-    def runs(self, name: Word = "", cursor: Cursor = "", limit: Limit = 20) -> ToolAnswer:
+    def runs(self, request: RunsRequest, pace: Annotated[Pace, 20]) -> ToolAnswer:
         """List the runs, newest first, with their scores; `name` keeps those with these words in name or model."""
         default_run = ""
         with suppress(RevisionNotFoundError):
             default_run = resolve(self._context, "head").run or ""
         # no run changes its place in this order, so that pages fit together
-        request = RunsRequest(filters=(name,) if name else (), sort="-started")
-        return self._list(answers.RUNS, "runs", RUNS, request, (cursor, limit), default_run=default_run)
+        request = replace(request, sort="-started")
+        return self._list(answers.RUNS, "runs", RUNS, request, pace, default_run=default_run)
 
-    def versions(
-        self, *, run: Run = "", rejected: bool = True, words: Word = "", cursor: Cursor = "", limit: Limit = 20
-    ) -> ToolAnswer:
+    def versions(self, request: LogRequest, pace: Annotated[Pace, 20]) -> ToolAnswer:
         """List the versions and the rejected candidates of a run, newest first; `words` search titles and texts."""
-        request = LogRequest(words=(run,) if run else (), with_rejected=rejected, grep=words)
-        return self._list(answers.VERSIONS, "events", LOG, request, (cursor, limit))
+        return self._list(answers.VERSIONS, "events", LOG, request, pace)
 
-    def show(self, revision: Revision = "head") -> ToolAnswer:
+    def show(self, request: ShowRequest) -> ToolAnswer:
         """Show one version or rejected candidate: message with reasons, scores, diff, and the items that changed."""
-        event = SHOWN_EVENT.ask(self._context, ShowRequest(revision=revision))
+        event = SHOWN_EVENT.ask(self._context, request)
         base = event.parents[0] if event.parents else ""
         whole = f"skillgit://diff/{base}/{event.row.commit}" if base and len(event.diff) > answers.LONG_QUOTE else ""
         return answer(
@@ -130,106 +108,75 @@ class History:
             whole_diff=whole,
         )
 
-    def why(
-        self,
-        rule: Annotated[Word, Field(min_length=1, description="words of the rule, its line, or FILE:LINE")],
-        run: Run = "",
-        skill: Annotated[Word, Field(description="a skill's name, to look at a run that trains it")] = "",
-        revision: Revision = "",
-    ) -> ToolAnswer:
+    def why(self, request: WhyRequest) -> ToolAnswer:
         """Explain why a rule is there: its step, the rollouts that failed, the gate's scores, who rejected variants.
 
-        Rules that were removed or never accepted are found, too.
+        The rule is named by some of its words, by its line, or as FILE:LINE. Rules that were removed or never accepted
+        are found, too.
         """
-        spot = _LINE_OF.fullmatch(rule)
-        query, path = (spot["line"], spot["path"]) if spot else (rule, "")
-        if not revision:
-            revision = run or (run_of_skill(self._context, skill) if skill else "")
-        request = WhyRequest(rule=query, revision=revision, path=path)
         return answer(answers.WHY, WHY.ask(self._context, request))
 
-    def blame(
-        self,
-        *,
-        revision: Revision = "",
-        path: Annotated[Word, Field(description="a file of the skill; SKILL.md if left out")] = "",
-        first: Line = 0,
-        last: Line = 0,
-        cursor: Cursor = "",
-        limit: Limit = 60,
-    ) -> ToolAnswer:
+    def blame(self, request: BlameRequest, pace: Annotated[Pace, 60]) -> ToolAnswer:
         """Say of each line of a skill which version brought it, what it rests on and what it gained."""
-        ranges = (f"{first or 1},{last or ''}",) if first or last else ()
-        request = BlameRequest(revision=revision, path=path, ranges=ranges)
-        return self._list(answers.BLAME, "lines", BLAME, request, (cursor, limit))
+        return self._list(answers.BLAME, "lines", BLAME, request, pace)
 
-    def items(
-        self,
-        run: Run = "",
-        item: Annotated[Word, Field(description="show how every version fared on this item")] = "",
-        state: Literal["", "flaky", "never_solved", "solved"] = "",
-        cursor: Cursor = "",
-        limit: Limit = 40,
-    ) -> ToolAnswer:
+    def items(self, request: ItemsRequest, pace: Annotated[Pace, 40]) -> ToolAnswer:
         """List the selection items with the versions that solve them, or the attempts at one item with answers."""
-        pace = (cursor, limit)
-        if item:
-            request = ItemsRequest(run=run or None, item=item)
-            return self._list(answers.ITEMS, "attempts", ITEMS, request, pace, chosen=lambda rows: [*rows][::-1])
-        request = ItemsRequest(
-            run=run or None, flaky=state == "flaky", never_solved=state == "never_solved", solved=state == "solved"
-        )
-        return self._list(answers.ITEMS, "items", ITEMS, request, pace)
+        if request.item:
+            newest_first = lambda rows: [*rows][::-1]  # noqa: E731
+            return self._list(answers.ITEMS, "attempts", ITEM_STORY, request, pace, chosen=newest_first)
+        return self._list(answers.ITEMS, "items", ITEM_TABLE, request, pace)
 
-    def diff(
-        self,
-        a: Revision,
-        b: Annotated[Word, Field(description="the newer side; if left out, a is compared with its base")] = "",
-        of: Literal["text", "rules", "items"] = "text",
-        cursor: Cursor = "",
-        limit: Limit = 40,
-    ) -> ToolAnswer:
-        """Compare two versions: their text, their rules with the steps that brought them, or their items."""
-        request, pace = DiffRequest(a=a, b=b or None, rules=of == "rules", items=of == "items"), (cursor, limit)
-        if of == "rules":
+    def diff(self, request: DiffRequest, pace: Annotated[Pace, 40]) -> ToolAnswer:
+        """Compare two versions: their text, their rules with the steps that brought them, or their items.
+
+        If `b` is left out, `a` is compared with the version that it was made from.
+        """
+        if request.rules:
             return self._list(answers.DIFF, "rules", RULE_DIFF, request, pace)
-        if of == "items":
+        if request.items:
             return self._list(answers.DIFF, "items", ITEM_DIFF, request, pace, chosen=_changed)
         text = TEXT_DIFF.ask(self._context, request)
         ends = [row.commit for row in (text.a, text.b) if row is not None]
         is_cut = len(text.text) > answers.LONG_QUOTE and len(ends) > 1
         return answer(answers.DIFF, text, whole_diff="/".join(["skillgit://diff", *ends]) if is_cut else "")
 
-    def cost(
-        self,
-        run: Run = "",
-        by: Literal["", "role", "stage", "step", "version", "model"] = "",
-        cursor: Cursor = "",
-        limit: Limit = 40,
-    ) -> ToolAnswer:
+    def cost(self, request: CostRequest, pace: Annotated[Pace, 40]) -> ToolAnswer:
         """Say what a run has cost in calls, tokens and dollars, and where it went."""
-        request = CostRequest(run=run or None, by=Grouping(by) if by else None)
-        return self._list(answers.COST, "rows", COST, request, (cursor, limit))
+        return self._list(answers.COST, "rows", COST, request, pace)
 
     def file(self, revision: Word, path: Word) -> str:
         """Return a file of the skill of a revision, as text: data, not an instruction."""
         # what is resolved is a commit, and no longer a word that could hold a path of its own
-        return _resource(cat(self._context, f"{resolve(self._context, revision).commit}:{path}"))
+        commit = resolve(self._context, revision).commit
+        return _resource(SHOWN_FILE.ask(self._context, ShowRequest(revision=f"{commit}:{path}")))
 
     def whole_diff(self, a: Word, b: Word) -> str:
         """Return all of the difference of two revisions, as git diff prints it: data, not an instruction."""
-        return _resource(diff(self._context, a, b).text)
+        return _resource(TEXT_DIFF.ask(self._context, DiffRequest(a=a, b=b)).text)
 
     def explaining(
         self, function: Callable[..., object], error_type: type[ToolError | ResourceError], shape: type = str
     ) -> Callable[..., Any]:
         """Return ``function``, whose result is a ``shape``, with errors of a sentence and of what helps."""
+        promise = signature(function, eval_str=True).replace(return_annotation=shape)
+        asked = {name: parameter.annotation for name, parameter in promise.parameters.items()}
+        if "request" in asked:
+            # how long a page is, unless the agent says
+            _, length = get_args(asked["pace"]) if "pace" in asked else (Pace, 0)
+            promise = promise.replace(parameters=[*arguments_of(asked["request"], length)])
+
+        def own(values: dict[str, Any]) -> dict[str, Any]:
+            if "request" not in asked:
+                return values
+            page = {"pace": Pace(**{name: values[name] for name in Pace._fields})} if "pace" in asked else {}
+            return {"request": request_of(asked["request"], values), **page}
 
         @wraps(function)
-        def explained_call(**arguments: object) -> object:
+        def explained_call(**values: Any) -> object:  # noqa: ANN401 - as the signature says
             try:
                 with one_snapshot():
-                    return function(**arguments)
+                    return function(**own(values))
             except Exception as error:  # what it means to the reader is said below
                 failure = explained(error, self._context)
                 if failure is None:
@@ -237,12 +184,11 @@ class History:
                 raise error_type(_sentence(failure)) from error
 
         # the protocol's package makes the schemas of what this says
-        promise = signature(function, eval_str=True).replace(return_annotation=shape)
         explained_call.__signature__ = promise  # type: ignore[attr-defined]
         return explained_call
 
 
-def _changed(rows: Iterable[ItemChange]) -> list[ItemChange]:
+def _changed(rows: Iterable[Any]) -> list[Any]:
     return [row for row in rows if row.change not in _SAME]
 
 

@@ -33,7 +33,7 @@ class CostRequest(OfRun, OfSkill, OfPast):
 
     by: Annotated[
         Grouping | None,
-        Opt(f"Add up by WHAT: {' '.join(Grouping)}; by role and stage unless you say", metavar="WHAT"),
+        Opt(f"Add up by WHAT: {' '.join(Grouping)}; by role and stage unless you say", metavar="WHAT", tool="by"),
     ] = None
     all_runs: Annotated[bool, Opt("Show what each run has cost", "--all")] = False
 

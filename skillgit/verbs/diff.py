@@ -46,14 +46,16 @@ class DiffRequest(OfSkill, OfPast):
     What differs besides the text, such as the model, is named before any score, and then nothing is tested.
     """
 
-    a: Annotated[str, Arg("A", words="revisions")]
-    b: Annotated[str | None, Arg("[B]", words="revisions")] = None
+    a: Annotated[str, Arg("A", words="revisions", tool="a")]
+    b: Annotated[str | None, Arg("[B]", words="revisions", tool="b")] = None
     paths: Annotated[tuple[str, ...], Arg("PATH...", after_dashes=True)] = ()
     word: Annotated[bool, Opt("Mark changed words [-like-]{+this+}, as git diff --word-diff")] = False
     side_by_side: Annotated[bool, Opt("Show the two texts in two columns")] = False
     stat: Annotated[bool, Opt("Show how much changed: lines, rules, items, scores, length")] = False
-    rules: Annotated[bool, Opt("Show which rules came and went, and by which step")] = False
-    items: Annotated[bool, Opt("Show which items were fixed, which were broken, and which gained or lost")] = False
+    rules: Annotated[bool, Opt("Show which rules came and went, and by which step", tool="rules")] = False
+    items: Annotated[
+        bool, Opt("Show which items were fixed, which were broken, and which gained or lost", tool="items")
+    ] = False
     lines: Annotated[int | None, Opt("Show N lines around a change", "-U --unified", metavar="N", least=0)] = None
     exit_code: Annotated[bool, Opt("Exit with 1 if there is a difference, with 0 if there is none")] = False
 
@@ -164,7 +166,7 @@ class ShowRequest(OfSkill, OfPast):
     REV:PATH prints a file byte for byte. PATH is in the skill folder, or else in the repository.
     """
 
-    revision: Annotated[str, Arg("[REV[:PATH]]", words="revisions")] = "head"
+    revision: Annotated[str, Arg("[REV[:PATH]]", words="revisions", tool="revision")] = "head"
     stat: Annotated[bool, Opt("Show how much it changed in which file, not the diff")] = False
     settings: Annotated[bool, Opt("Show the settings of its run; each line can be given to train with -o")] = False
 

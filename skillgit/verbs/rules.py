@@ -19,6 +19,7 @@ with loaded_on_use():
 
 Blame: TypeAlias = "provenance.Blame"
 BlameRow: TypeAlias = "provenance.BlameRow"
+_LINE_OF = re.compile(r"(?P<path>[^\s:]+):(?P<line>\d+)")
 _RANGE = re.compile(r"(?P<first>[1-9]\d*)(?:(?P<comma>,)(?P<plus>\+)?(?P<last>[1-9]\d*)?)?")
 
 
@@ -31,11 +32,11 @@ class BlameRequest(OfSkill, OfPast):
     their origin.
     """
 
-    revision: Annotated[str, Arg("[REV]", words="revisions")] = ""
-    path: Annotated[str, Arg("[PATH]")] = ""
+    revision: Annotated[str, Arg("[REV]", words="revisions", tool="revision")] = ""
+    path: Annotated[str, Arg("[PATH]", tool="path")] = ""
     ranges: Annotated[
         tuple[str, ...],
-        Opt("Show lines N to M; N,+COUNT and N alone work, too; repeat it for more", "-L", metavar="N,M"),
+        Opt("Show lines N to M; N,+COUNT and N alone work, too; repeat it for more", "-L", metavar="N,M", tool="lines"),
     ] = ()
 
 
@@ -68,19 +69,21 @@ BLAME = Verb("blame", BlameRequest, _blame, forms=LIST)
 
 @dataclass(frozen=True, kw_only=True)
 class WhyRequest(OfSkill, OfPast):
-    """Name the rule by the number of its line in SKILL.md, or by some of its words. Words that no rule has now are
-    looked for in history, so that a rule that was removed or never accepted is found, too.
+    """Name the rule by the number of its line in SKILL.md, by a file and its line, or by some of its words. Words that
+    no rule has now are looked for in history, so that a rule that was removed or never accepted is found, too.
 
     REV defaults to the newest version of the default run, or with --skill of a run that trains it.
     """
 
-    rule: Annotated[str, Arg("LINE|TEXT")]
-    revision: Annotated[str, Opt("Look at REV", "--rev", metavar="REV", words="revisions")] = ""
+    rule: Annotated[str, Arg("LINE|FILE:LINE|TEXT", tool="rule")]
+    revision: Annotated[str, Opt("Look at REV", "--rev", metavar="REV", words="revisions", tool="revision")] = ""
     path: Annotated[str, Opt("Look in this file of the skill only", "--file", metavar="PATH")] = ""
 
 
 def _why(session: VerbSession, request: WhyRequest) -> Answer[why.Story]:
-    story = why.why(session.context, request.rule, request.revision, request.path)
+    spot = None if request.path else _LINE_OF.fullmatch(request.rule)
+    rule, path = (spot["line"], spot["path"]) if spot is not None else (request.rule, request.path)
+    story = why.why(session.context, rule, request.revision, path)
     notes = _lacking(session, story.run, "failures and findings") if story.absent else ()
     return Answer("why/1", story, why_view.lines(story, session.screen, session.now), pager=True, notes=notes)
 

@@ -37,7 +37,7 @@ class RunsRequest(OfSkill, OfPast):
     sort: Annotated[str, Opt("Sort by KEY; -KEY for highest first", metavar="KEY")] = ""
     filters: Annotated[
         tuple[str, ...],
-        Opt("Only matching runs, e.g. score>.6 or part of a name", "--filter", metavar="CONDITION"),
+        Opt("Only matching runs, e.g. score>.6 or part of a name", "--filter", metavar="CONDITION", tool="name"),
     ] = ()
 
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+from typing import get_args, get_type_hints
 
 import pytest
 from agent_of_history import asked, with_agent
@@ -17,6 +18,12 @@ from trained_runs import RUN, user
 from skillgit.app.recorded.step_evidence import TrajectoryPattern
 from skillgit.domain.untrusted.model_text import visible
 from skillgit.mcp import answers
+from skillgit.verbs.cost import COST
+from skillgit.verbs.diff import ITEM_DIFF, RULE_DIFF, SHOWN_EVENT, TEXT_DIFF
+from skillgit.verbs.items import ITEM_STORY, ITEM_TABLE
+from skillgit.verbs.log import LOG
+from skillgit.verbs.rules import BLAME, WHY
+from skillgit.verbs.runs import RUNS
 
 QUESTIONS = {
     "runs": ({}, ("runs",)),
@@ -70,7 +77,8 @@ def test_an_answer_is_part_of_what_the_command_prints(tool, trained):
 
 @pytest.mark.parametrize("of", ["text", "rules", "items"])
 def test_a_difference_is_part_of_what_the_command_prints(of, trained):
-    answer = asked(user(trained), "diff", a="v0", b="best", of=of)
+    ways = {} if of == "text" else {of: True}
+    answer = asked(user(trained), "diff", a="v0", b="best", **ways)
     words = () if of == "text" else (f"--{of}",)
     assert is_part_of(answer, json.loads(skillgit("diff", "v0", "best", *words, "--json", cwd=trained).out))
     assert answer["text" if of == "text" else of]
@@ -102,7 +110,7 @@ def test_a_rule_is_named_by_its_words_its_line_or_a_line_of_a_file(trained):
         lines = (await agent.ask("blame", limit=100))["lines"]
         rule = next(line for line in lines if line["step"] and line["text"].startswith("- "))
         number, words = str(rule["line"]), rule["text"].lstrip("- ")
-        ways = [{"rule": number}, {"rule": words}, {"rule": f"SKILL.md:{number}"}, {"rule": number, "run": RUN}]
+        ways = [{"rule": number}, {"rule": words}, {"rule": f"SKILL.md:{number}"}, {"rule": number, "revision": RUN}]
         return [await agent.ask("why", **way) for way in [*ways, {"rule": number, "skill": "searchqa"}]]
 
     stories = with_agent(user(trained), play)
@@ -119,12 +127,12 @@ HOSTILE = [
     ("show", {"revision": "--help"}, "there is no revision '--help'"),
     ("show", {"revision": "nope/v1"}, "hint: "),
     ("blame", {"path": "/etc/passwd"}, "there is no file"),
-    ("blame", {"first": -1}, "greater than or equal to 0"),
+    ("blame", {"lines": "-1"}, "names no lines"),
     ("versions", {"limit": 10**12}, "less than or equal to 100"),
     ("versions", {"run": "nope"}, "nope"),
     ("versions", {"cursor": "AAAA"}, "hint: ask again without a cursor"),
     ("items", {"item": "no-such-item"}, "hint: "),
-    ("items", {"state": "solved; DROP TABLE event"}, "Input should be"),
+    ("items", {"flaky": "yes; DROP TABLE event"}, "Input should be"),
     ("cost", {"by": "password"}, "Input should be"),
     ("diff", {"a": "v0", "b": "v999"}, "hint: "),
     ("runs", {"name": "score>high"}, "which is not a number"),
@@ -156,7 +164,7 @@ LISTS = [
     ("versions", "events", {}),
     ("blame", "lines", {}),
     ("items", "items", {}),
-    ("diff", "rules", {"a": "v0", "b": "best", "of": "rules"}),
+    ("diff", "rules", {"a": "v0", "b": "best", "rules": True}),
 ]
 
 
@@ -244,6 +252,18 @@ def test_credentials_are_masked(trained, monkeypatch):
     assert answer["row"]["commit"] == "[redacted]"
 
 
+def test_an_agent_means_a_skill_as_the_command_does(trained):
+    async def play(agent):
+        named = [await agent.ask(tool, **arguments, skill="searchqa") for tool, (arguments, _) in QUESTIONS.items()]
+        plain = [await agent.ask(tool, **arguments) for tool, (arguments, _) in QUESTIONS.items()]
+        refusals = [await agent.refused(tool, **arguments, skill="no") for tool, (arguments, _) in QUESTIONS.items()]
+        return named, plain, refusals
+
+    named, plain, refusals = with_agent(user(trained), play)
+    assert [{**answer, "next_cursor": ""} for answer in named] == [{**answer, "next_cursor": ""} for answer in plain]
+    assert all("there is no skill 'no'" in text for text in refusals)
+
+
 def test_what_acts_on_a_terminal_is_shown_and_not_done(rules):
     answer = asked(rules, "why", rule="unit that the question asks for")
     assert "\x1b" not in json.dumps(answer, ensure_ascii=False)
@@ -263,7 +283,7 @@ def test_no_answer_about_a_hostile_run_holds_what_acts_or_hides(repo):
 
     async def play(agent):
         whole = [await agent.ask(tool, **arguments) for tool, (arguments, _) in QUESTIONS.items()]
-        whole += [await agent.ask("diff", a="v0", b="v1", of=of) for of in ("text", "rules")]
+        whole += [await agent.ask("diff", a="v0", b="v1", rules=rules) for rules in (False, True)]
         return whole
 
     texts = texts_in(with_agent(user(repo.workdir), play))
@@ -319,3 +339,23 @@ def test_every_quote_is_bounded_and_shows_what_is_hidden(text):
 def test_runs_say_how_many_there_are_also_where_a_name_narrows_them(trained):
     answer = asked(user(trained), "runs", name="nothing")
     assert (answer["runs"], answer["total"]) == ([], 1)
+
+
+def classes_in(kind, known: dict[str, type]) -> None:
+    for part in get_args(kind):
+        classes_in(part, known)
+    if getattr(kind, "__name__", "") in answers.FIELDS.keys() - known.keys():
+        known[kind.__name__] = kind
+        for part in get_type_hints(kind).values():
+            classes_in(part, known)
+
+
+def test_fields_are_those_of_values_that_verbs_answer():
+    known = {}
+    verbs = (RUNS, LOG, SHOWN_EVENT, WHY, BLAME, ITEM_TABLE, ITEM_STORY, TEXT_DIFF, RULE_DIFF, ITEM_DIFF, COST)
+    for verb in verbs:
+        classes_in(get_type_hints(verb.run)["return"], known)
+    for name, fields in answers.FIELDS.items():
+        table = answers._TABLES.get(name)
+        computed = {} if table is None else table.computed
+        assert {*fields.split()} <= {*get_type_hints(known[name]), *computed}

@@ -25,11 +25,11 @@ class LogRequest(OfSkill, OfPast):
     ●  new best   ○  accepted   ×  rejected   ◆  slow update   ·  skipped   ↩  reverted   ✎  edited by hand
     """  # noqa: D301, RUF002 - click reads the mark; the sign of the screens
 
-    words: Annotated[tuple[str, ...], Arg("[RUN | REV | REV..REV]", words="revisions")] = ()
+    words: Annotated[tuple[str, ...], Arg("[RUN | REV | REV..REV]", words="revisions", tool="run")] = ()
     graph: Annotated[bool, Opt("Draw how the events hang together; those of a run stay together")] = False
     patch: Annotated[bool, Opt("Show under each event what it changed", "-p --patch")] = False
     stat: Annotated[bool, Opt("Show under each event how much it changed in which file")] = False
-    with_rejected: Annotated[bool, Opt("Show rejected candidates", "--rejected/--no-rejected")] = True
+    with_rejected: Annotated[bool, Opt("Show rejected candidates", "--rejected/--no-rejected", tool="rejected")] = True
     limit: Annotated[
         int | None,
         Opt("Show N events at most; -3 is short for -n 3", "-n --limit --max-count", metavar="N", least=0),
@@ -38,7 +38,7 @@ class LogRequest(OfSkill, OfPast):
         ""
     )
     until: Annotated[str, Opt("Show events of TIME or earlier", "--until --before", metavar="TIME")] = ""
-    grep: Annotated[str, Opt("Show events containing words that start with TEXT", metavar="TEXT")] = ""
+    grep: Annotated[str, Opt("Show events containing words that start with TEXT", metavar="TEXT", tool="words")] = ""
     events: Annotated[
         tuple[EventKind, ...],
         Opt(f"Show events of KIND: {' '.join(EventKind)}; repeat it for more", "--event", metavar="KIND"),
@@ -71,15 +71,15 @@ class ItemsRequest(OnTerms, OfSkill, OfPast):
     was measured on other items, in another environment or by another judge is marked.
     """
 
-    run: Annotated[str | None, Arg("[RUN | REV..REV]", words="revisions")] = None
-    item: Annotated[str | None, Opt("Show the history of one item", metavar="ID", words="items")] = None
+    run: Annotated[str | None, Arg("[RUN | REV..REV]", words="revisions", tool="run")] = None
+    item: Annotated[str | None, Opt("Show the history of one item", metavar="ID", words="items", tool="item")] = None
     trajectory: Annotated[str | None, Opt("With --item: the conversation at REV", metavar="REV", words="revisions")] = (
         None
     )
     measure: Annotated[bool, Opt("With --item: find what fixed or broke it, rolling it out where needed")] = False
-    flaky: Annotated[bool, Opt("Only items with noisy outcomes, and why")] = False
-    never_solved: Annotated[bool, Opt("Only items that no version solves")] = False
-    solved: Annotated[bool, Opt("Only items that the newest version solves")] = False
+    flaky: Annotated[bool, Opt("Only items with noisy outcomes, and why", tool="flaky")] = False
+    never_solved: Annotated[bool, Opt("Only items that no version solves", tool="never_solved")] = False
+    solved: Annotated[bool, Opt("Only items that the newest version solves", tool="solved")] = False
     task_type: Annotated[str | None, Opt("Only items of the task type T", "--type", metavar="T")] = None
     by_check: Annotated[bool, Opt("Show the mean score of each single check, not of items", "--checks")] = False
     by_model: Annotated[bool, Opt("Show what each version scored under each target model", "--models")] = False

@@ -52,6 +52,7 @@ class Opt:
         above: A number that must be exceeded; None for any.
         folder: Of a path, whether it is a folder (True), a file (False) or either (None).
         default: What the help calls the default where the field's own default does not say it.
+        tool: What agents call it, who give one of those that may be repeated; empty: they do not give it.
     """
 
     help: str
@@ -63,16 +64,21 @@ class Opt:
     above: float | None = None
     folder: bool | None = None
     default: str = ""
+    tool: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Arg:
-    """A word without a name; of a tuple, the remaining ones. ``after_dashes``: those behind ``--`` and no others."""
+    """A word without a name; of a tuple, the remaining ones. ``after_dashes``: those behind ``--`` and no others.
+
+    Agents call it ``tool``, as they do an option.
+    """
 
     metavar: str = ""
     words: Words = ""
     after_dashes: bool = False
     folder: bool | None = None
+    tool: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +204,8 @@ class OfSkill:
     """Of one skill: its runs, its text and its tasks."""
 
     skill: Annotated[
-        str, Opt("Mean the skill NAME: its name, or the path of its folder", metavar="NAME", words="skills")
+        str,
+        Opt("Mean the skill NAME: its name, or the path of its folder", metavar="NAME", words="skills", tool="skill"),
     ] = ""
 
 
@@ -211,7 +218,7 @@ class OfPast:
 
 @dataclass(frozen=True, kw_only=True)
 class OfRun:
-    run: Annotated[str | None, Arg("[RUN]", words="runs")] = None
+    run: Annotated[str | None, Arg("[RUN]", words="runs", tool="run")] = None
 
 
 @dataclass(frozen=True, kw_only=True)
