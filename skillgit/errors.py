@@ -6,9 +6,8 @@ does not say of its exit code, the class above it does.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from enum import IntEnum
-from typing import TypeVar
 
 
 class ExitCode(IntEnum):
@@ -281,14 +280,3 @@ def behind(error: BaseException) -> Iterator[BaseException]:
         visits.add(id(cause))
         yield cause
         cause = cause.__cause__ or cause.__context__
-
-
-T = TypeVar("T")
-
-
-def or_none(read: Callable[[], T]) -> T | None:
-    """Return what ``read`` returns; None where a part that not every repository has is not in this one."""
-    try:
-        return read()
-    except NotFoundError:
-        return None

@@ -112,7 +112,7 @@ def test_a_document_holds_the_whole_story(here, skillgit) -> None:
     ("arguments", "code", "said"),
     [
         (("zebra crossing",), 3, ", now or before, is like 'zebra crossing'"),
-        (("",), 2, "the argument LINE|TEXT is empty"),
+        (("",), 2, "the argument LINE|FILE:LINE|TEXT is empty"),
         (("900",), 2, "none at 900"),
         (("5", "--file", "references/units.md"), 2, "lines"),
         (("7", "--rev", "v99"), 3, "has no v99"),

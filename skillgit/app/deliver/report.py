@@ -20,13 +20,12 @@ from skillgit.app.recorded.outcomes import CheckChange, changes_from_base
 from skillgit.app.recorded.step_evidence import AppliedEdit, StepEvidence, TrajectoryPattern
 from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import event_in
-from skillgit.app.workspace.workspace import Workspace, one_snapshot, open_workspace
+from skillgit.app.workspace.workspace import Workspace, one_snapshot, open_workspace, or_none
 from skillgit.domain.address import version_label
 from skillgit.domain.edit import LeftOut
 from skillgit.domain.event import Event
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.text_diff import DiffAllowance, DiffExcerpt, detailed, read_patch
-from skillgit.errors import or_none
 from skillgit.index import version_queries
 from skillgit.index.rows import LogRow
 from skillgit.store import diff as store_diff

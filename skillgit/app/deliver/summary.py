@@ -12,13 +12,13 @@ from skillgit.app.history.matrix import matrix
 from skillgit.app.recorded.score_summary import Interval
 from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import find_run
-from skillgit.app.workspace.workspace import open_workspace
+from skillgit.app.workspace.workspace import open_workspace, or_none
 from skillgit.domain.address import version_label
 from skillgit.domain.event import RunFinished, RunStarted
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.gate_decision import Verdict
 from skillgit.domain.statistics import too_few_items, wilson_interval
-from skillgit.errors import RevisionNotFoundError, or_none
+from skillgit.errors import RevisionNotFoundError
 from skillgit.index import queries, version_queries
 from skillgit.index.rows import LogRow, RunRow
 from skillgit.store.history_reader import read_commit

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from skillgit.app.workspace.skill_choice import choose_skill
-from skillgit.errors import ConflictError, HistoryError, SkillgitError
+from skillgit.errors import ConflictError, HistoryError, NotFoundError, SkillgitError
 from skillgit.files import shortage
 from skillgit.index import index_check
 from skillgit.index.refresh import Index, open_index
@@ -192,6 +192,14 @@ def lacking_evidence(context: Context, run: str, unknown: str) -> str:
     absence = absence_of(Repo.discover(context.directory), run)
     remedy = f": {BRING}" if absence is Absence.AWAY else ", nor at a remote"
     return f"{unknown} are not known, for the evidence is not here{remedy}"
+
+
+def or_none(read: Callable[[], _T]) -> _T | None:
+    """Return what ``read`` returns; None where a part that not every repository has is not in this one."""
+    try:
+        return read()
+    except NotFoundError:
+        return None
 
 
 def measure(revision: str) -> str:

@@ -8,10 +8,11 @@ from functools import partial
 from itertools import accumulate, groupby
 from typing import Any, Final
 
+from skillgit.app.workspace.workspace import or_none
 from skillgit.domain.address import version_label
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.skill_rules import rules
-from skillgit.errors import UsageError, or_none
+from skillgit.errors import UsageError
 from skillgit.index.log_filter import Selection
 from skillgit.index.rows import RunRow
 from skillgit.index.spending import SpentStretch

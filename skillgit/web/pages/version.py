@@ -11,12 +11,13 @@ from markupsafe import Markup
 
 from skillgit.app.deliver.requests import ExportRequest
 from skillgit.app.workspace.revision import resolve
+from skillgit.app.workspace.workspace import or_none
 from skillgit.domain.address import parse, version_label
 from skillgit.domain.cost import Cost
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.skill import DOCUMENT
 from skillgit.domain.text_diff import DiffAllowance
-from skillgit.errors import NotFoundError, RevisionNotFoundError, UsageError, or_none
+from skillgit.errors import NotFoundError, RevisionNotFoundError, UsageError
 from skillgit.index.rows import LogRow
 from skillgit.report.page import rule
 from skillgit.verbs.deliver import ARCHIVE, EXPORTED_SKILL
