@@ -12,7 +12,7 @@ from skillgit.app.workspace.context import Context
 from skillgit.tui.widgets.painted_lines import Painted, Part, rendered
 from skillgit.verbs.command_line import read_words
 from skillgit.verbs.items import ItemWords, item_words
-from skillgit.verbs.report import IN_SHORT, ReportRequest
+from skillgit.verbs.report import IN_SHORT, SummaryRequest
 from skillgit.verbs.verb import Answer, ReadingSession
 from skillgit.view import rules
 from skillgit.view.item import asked
@@ -43,7 +43,7 @@ class Printout(NamedTuple):
 def read(context: Context, words: Words, ink: Screen) -> Printout:
     """Return what the command of ``words`` prints on ``ink``; of a report, the run in short, as its page begins."""
     leads: Mapping[int, Lead] = {}
-    verb, request = (IN_SHORT, ReportRequest(run=words[1])) if words[0] == "report" else read_words(words)
+    verb, request = (IN_SHORT, SummaryRequest(run=words[1])) if words[0] == "report" else read_words(words)
     answer = verb.run(ReadingSession(context, ink), request)
     result: Any = answer.result
     lines: Iterable[str | bytes] = tuple(answer.for_people(ink, context.clock()))

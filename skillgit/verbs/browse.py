@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from skillgit.app.history.item import ItemWords, item_picture, item_words
 from skillgit.app.history.log import Parents, parents_beside
 from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import default_run, find_run
@@ -19,24 +18,6 @@ from skillgit.index.log_filter import Selection
 from skillgit.index.rows import LogRow, RunRow
 from skillgit.index.spending import SpentStretch
 from skillgit.view.curve import Axis, CurvePoint, RunCurve, is_mark
-
-__all__ = [
-    "EventPage",
-    "EventStretch",
-    "ItemWords",
-    "Overview",
-    "beside",
-    "cost_by_stretch",
-    "courses",
-    "curves",
-    "find_row",
-    "item_picture",
-    "item_words",
-    "overview",
-    "page",
-    "score_line",
-    "stretch",
-]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -152,3 +152,8 @@ ITEM_TRAJECTORY = Verb("items", ItemsRequest, _trajectory)
 def item_words(context: Context, revisions: Sequence[str], items: Iterable[str]) -> dict[str, ItemWords]:
     """Return what each of ``items`` asks, and what each of ``revisions`` answered; no command prints it of many."""
     return item.item_words(context, revisions, items)
+
+
+def item_picture(context: Context, run: str, item_id: str, digest: str) -> item.ItemPicture:
+    """Return the picture with ``digest`` of a selection item; a NotFoundError if the run's data are not here."""
+    return item.item_picture(context, run, item_id, digest)

@@ -21,6 +21,7 @@ with loaded_on_use():
     from skillgit.app.attribution import provenance
     from skillgit.app.deliver import report, summary
     from skillgit.app.history import show
+    from skillgit.app.workspace import workspace
     from skillgit.report import page
     from skillgit.view import run_summary
 
@@ -87,7 +88,7 @@ def _in_short(session: VerbSession, request: SummaryRequest) -> Answer[run_summa
     run, settings = in_short.run.name, None
     with suppress(UsageError):  # a clone may lack them
         settings = show.run_settings(context, f"{run}/v0")
-    text = summary.or_none(lambda: provenance.blame(context, f"{run}/best"))
+    text = workspace.or_none(lambda: provenance.blame(context, f"{run}/best"))
     result = run_summary.SummaryFacts(summary=in_short, text=text, settings=settings)
     return Answer(result=result, lines=run_summary.lines(result, session.screen))
 

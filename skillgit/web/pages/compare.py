@@ -8,9 +8,9 @@ from typing import Final, NamedTuple
 from skillgit.domain.address import version_label
 from skillgit.domain.text_diff import DiffAllowance, DiffExcerpt
 from skillgit.errors import NotFoundError, UsageError
-from skillgit.verbs.browse import ItemWords, item_words
 from skillgit.verbs.cost import COST, CostRequest
 from skillgit.verbs.diff import ITEM_DIFF, RULE_DIFF, TEXT_DIFF, DiffRequest, ItemDiff, RulesDiffed
+from skillgit.verbs.items import ItemWords, item_words
 from skillgit.verbs.runs import RUNS, RunsRequest
 from skillgit.view.item import asked
 from skillgit.view.items import CHANGED, chance_words, change_words, counted

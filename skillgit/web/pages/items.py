@@ -7,7 +7,6 @@ from typing import Final, NamedTuple
 
 from skillgit.app.history.requests import ItemOrder, ItemsRequest
 from skillgit.errors import NotFoundError
-from skillgit.verbs.browse import item_picture, item_words
 from skillgit.verbs.items import (
     ITEM_SIDES,
     ITEM_TABLE,
@@ -18,6 +17,8 @@ from skillgit.verbs.items import (
     ItemTable,
     ItemTrajectory,
     SidesRequest,
+    item_picture,
+    item_words,
 )
 from skillgit.view.item import asked, who_solves
 from skillgit.web.rendering import Answer, Page, Visit, download, page

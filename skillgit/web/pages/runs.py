@@ -8,7 +8,6 @@ from functools import partial
 from itertools import accumulate, groupby
 from typing import Any, Final
 
-from skillgit.app.workspace.workspace import or_none
 from skillgit.domain.address import version_label
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.skill_rules import rules
@@ -21,8 +20,7 @@ from skillgit.verbs import browse
 from skillgit.verbs.cost import COST, CostRequest
 from skillgit.verbs.diff import SHOWN_SETTINGS, RunSetting, ShowRequest
 from skillgit.verbs.filter_language import TOKENS, narrowed
-from skillgit.verbs.report import RUN_REPORT, RUN_SUMMARY, ReportRequest, SummaryRequest
-from skillgit.verbs.rules import BLAME, BlameRequest
+from skillgit.verbs.report import IN_SHORT, RUN_REPORT, ReportRequest, SummaryRequest
 from skillgit.verbs.runs import RUNS, RunsRequest
 from skillgit.view import log, numbers
 from skillgit.view.curve import RUNS as CURVES
@@ -126,10 +124,10 @@ def sparks(courses: Mapping[str, Sequence[float]]) -> Mapping[str, str]:
 
 @page("/run/{run}")
 def run_page(visit: Visit) -> Answer:
-    run_summary = RUN_SUMMARY.ask(visit.context, SummaryRequest(run=visit.parameters["run"], newest=_READ))
+    in_short = IN_SHORT.ask(visit.context, SummaryRequest(run=visit.parameters["run"], newest=_READ))
+    run_summary = in_short.summary
     run, best = run_summary.run, version_label(run_summary.best.version)
-    whole = or_none(lambda: BLAME.ask(visit.context, BlameRequest(revision=f"{run.name}/{best}")))
-    lines = whole.lines if whole is not None else ()
+    lines = in_short.text.lines if in_short.text is not None else ()
     by_number = {row.line: row for row in lines}
     # the line of a rule that came last gave it its words
     credited = [
@@ -142,7 +140,7 @@ def run_page(visit: Visit) -> Answer:
     return Page(
         "run.html",
         run.name,
-        RUN_SUMMARY.words(SummaryRequest(run=run.name, output="-")),
+        IN_SHORT.words(SummaryRequest(run=run.name, output="-")),
         **dict[str, Any](report_page.header(run_summary, _WIDE, _NARROW)),
         report=run_summary,
         best=best,
