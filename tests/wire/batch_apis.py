@@ -9,15 +9,12 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from wire.anthropic_api import MESSAGES
-from wire.dialect import Answer, HttpRequest, WireError
-from wire.openai_api import CHAT
-from wire.responses_api import RESPONSES
+from wire.dialects import DIALECTS, Answer, HttpRequest, WireError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-_DIALECTS = {"/v1/chat/completions": CHAT, "/v1/responses": RESPONSES, "/v1/messages": MESSAGES}
+_DIALECTS = {dialect.wire.path: dialect for dialect in DIALECTS}
 _CUSTOM_ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _HEADERS = {"authorization": "Bearer x", "anthropic-version": "2023-06-01"}
 

@@ -14,13 +14,13 @@ from skillgit.errors import FatalBackendError
 from skillgit.plugin.backend import Image, Reply, ToolCall, Usage, flatten
 from skillgit_backends import offline
 from skillgit_backends.offline import agent, reader
-from wire.dialect import WireError
+from wire.dialects import WireError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from skillgit.plugin.backend import Message
-    from wire.dialect import Question
+    from wire.dialects import Question
 
 MODELS = ("reader", "agent", "analyst", "echo", "tooler")
 ROLES = {"reader": "target", "agent": "target", "analyst": "optimizer"}
@@ -48,7 +48,7 @@ def answer(question: Question) -> Reply:
         usage = Usage(tokens_in=tokens_in, tokens_out=tokens(arguments))
         return Reply(text="", usage=usage, finish_reason="tool_calls", tool_calls=(call,))
     text = _text(model, question.messages)
-    kept = text[: question.max_tokens * 4]
+    kept = text[: (question.max_output_tokens or 16384) * 4]
     thinks = question.thinking if question.thinking is not None else "thinking" in question.model
     thought = THOUGHT if thinks else ""
     usage = Usage(tokens_in=tokens_in, tokens_out=tokens(kept) + tokens(thought), reasoning=tokens(thought))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from wire.dialect import WireError
+from wire.dialects import WireError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

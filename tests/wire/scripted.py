@@ -11,7 +11,7 @@ from wire import brain
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from wire.dialect import Question
+    from wire.dialects import Question
 
 Script = tuple[tuple[str, str], ...]
 TOOL = "tool:"

@@ -14,15 +14,15 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, cast
 
 from skillgit.plugin.backend import Image
-from wire import brain, openai_api, routes, scripted
+from wire import brain, scripted
 from wire.batch_apis import BatchApis, BatchSettings, LostError, RawBody
-from wire.dialect import Answer, Endpoint, HttpRequest, Question, WireError
+from wire.dialects import Answer, HttpRequest, Question, WireError, find, model_list, openai_error
 from wire.faults import ODD, REFUSALS, Faults, chance, spoilt
-from wire.schemas import check_schema, schema_of
+from wire.schemas import check_schema
 
 if TYPE_CHECKING:
     from skillgit.plugin.backend import Reply
-    from wire.dialect import Dialect
+    from wire.dialects import Dialect
     from wire.scripted import Script
 
 LINGER_NOT = struct.pack("ii", 1, 0)
@@ -133,7 +133,7 @@ class Server:
         self._batches.settings = self.settings.batches
         if await self._about_batches(request, connection):
             return
-        served = routes.find(request.method, request.path)
+        served = find(request.method, request.path)
         entry = Entry(path=f"{request.path}?{request.query}" if request.query else request.path)
         if self.settings.keep:
             entry.headers, entry.document = dict(request.headers), dict(request.document)
@@ -141,12 +141,13 @@ class Server:
         self.in_flight += 1
         entry.in_flight = self.in_flight
         try:
-            entry.dialect = served.name if served else ""
-            if served is None:
+            if request.method == "GET" and request.path.endswith("/models"):
+                entry.dialect = "models"
+                connection.note(entry, Answer(document=model_list(brain.MODELS)))
+            elif served is None:
                 connection.note(entry, Answer(document={"detail": "Not Found"}, status=404))
-            elif isinstance(served, Endpoint):
-                connection.note(entry, served.answer_at_once(request))
             else:
+                entry.dialect = served.name
                 await self._speak(served, request, entry, connection)
         finally:
             self.in_flight -= 1
@@ -155,7 +156,7 @@ class Server:
         try:
             answer = self._batches.answer(request)
         except WireError as error:
-            answer = Answer(document=openai_api.openai_error(error), status=error.status)
+            answer = Answer(document=openai_error(error), status=error.status)
         except LostError:
             connection.reset()
             return True
@@ -195,7 +196,7 @@ class Server:
             question = dialect.question(request)
             self._enter(entry, question, request)
             self._check_cap(entry)
-            check_schema(schema_of(request.document), self.settings.no_schema)
+            check_schema(question.schema, self.settings.no_schema)
             self._check_eyes(question)
             await asyncio.sleep(self._latency(entry.digest))
             await self._answer(dialect, question, entry, connection)
@@ -327,7 +328,7 @@ class Connection(asyncio.Protocol):
             answer = (
                 Answer(document=RawBody(b'{"id": "x", "choices": [{"message": oops')) if not answer.frames else answer
             )
-            answer = replace(answer, frames=["data: {oops\n\n", *answer.frames]) if answer.frames else answer
+            answer = replace(answer, frames=[b"data: {oops\n\n", *answer.frames]) if answer.frames else answer
             self.send(answer)
             return
         if entry.fault == "truncated":
@@ -391,5 +392,4 @@ def _pieces(answer: Answer) -> list[bytes]:
     head = "\r\n".join([*lines, "", ""]).encode()
     if not streamed:
         return [head + body]
-    frames = [frame.encode() for frame in answer.frames]
-    return [head, *(b"%x\r\n%s\r\n" % (len(frame), frame) for frame in frames), b"0\r\n\r\n"]
+    return [head, *(b"%x\r\n%s\r\n" % (len(frame), frame) for frame in answer.frames), b"0\r\n\r\n"]
