@@ -10,21 +10,8 @@ from skillgit.domain.cost import Cost, CostPart
 from skillgit.domain.document_rewrite import UpdateMode
 from skillgit.domain.edit import EditSource, Op
 from skillgit.domain.evaluation import EvaluationSummary, Gauge, Metric, Split
-from skillgit.domain.event import (
-    Accepted,
-    Event,
-    Inherited,
-    Measured,
-    Models,
-    Rejected,
-    Reverted,
-    RunFinished,
-    RunOutcome,
-    RunStarted,
-    Skipped,
-    SlowMerged,
-    SlowProposed,
-)
+from skillgit.domain.event import Event, Inherited, Models, RunOutcome
+from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.gate_decision import Decision, NoRegression, Objective, Verdict
 from skillgit.domain.gate_policies import POLICIES
 from skillgit.domain.placebo import Placebo
@@ -213,7 +200,8 @@ guidances = texts.map(str.strip)
 
 events: st.SearchStrategy[Event] = st.one_of(
     st.builds(
-        RunStarted,
+        Event,
+        kind=st.just(EventKind.RUN_STARTED),
         **common,
         config=tokens,
         splits=tokens,
@@ -224,12 +212,13 @@ events: st.SearchStrategy[Event] = st.one_of(
         fork_of=st.sampled_from(["", "other-run/v3"]),
         cost=costs,
     ),
-    st.builds(Accepted, **proposed, version=counts),
-    st.builds(Rejected, **proposed, at=st.none() | counts),
-    st.builds(Accepted, **(proposed | intervention), version=counts),
-    st.builds(Rejected, **(proposed | intervention)),
+    st.builds(Event, kind=st.just(EventKind.ACCEPTED), **proposed, version=counts),
+    st.builds(Event, kind=st.just(EventKind.REJECTED), **proposed, at=st.none() | counts),
+    st.builds(Event, kind=st.just(EventKind.ACCEPTED), **(proposed | intervention), version=counts),
+    st.builds(Event, kind=st.just(EventKind.REJECTED), **(proposed | intervention)),
     st.builds(
-        Skipped,
+        Event,
+        kind=st.just(EventKind.SKIPPED),
         **common,
         step=counts,
         patch=patches,
@@ -239,7 +228,8 @@ events: st.SearchStrategy[Event] = st.one_of(
         cost=costs,
     ),
     st.builds(
-        SlowProposed,
+        Event,
+        kind=st.just(EventKind.SLOW_PROPOSED),
         **common,
         step=counts,
         base=counts,
@@ -253,11 +243,28 @@ events: st.SearchStrategy[Event] = st.one_of(
         cost=costs,
     ),
     st.builds(
-        SlowMerged, **common, step=counts, version=counts, base=counts, evaluation=measurements, verdict=verdicts()
+        Event,
+        kind=st.just(EventKind.SLOW_MERGED),
+        **common,
+        step=counts,
+        version=counts,
+        base=counts,
+        evaluation=measurements,
+        verdict=verdicts(),
     ),
-    st.builds(Reverted, **common, step=counts, version=counts, base=counts, target=counts, evaluation=measurements),
     st.builds(
-        Reverted,
+        Event,
+        kind=st.just(EventKind.REVERTED),
+        **common,
+        step=counts,
+        version=counts,
+        base=counts,
+        target=counts,
+        evaluation=measurements,
+    ),
+    st.builds(
+        Event,
+        kind=st.just(EventKind.REVERTED),
         **common,
         step=counts,
         version=counts,
@@ -271,7 +278,8 @@ events: st.SearchStrategy[Event] = st.one_of(
         cost=costs,
     ),
     st.builds(
-        Measured,
+        Event,
+        kind=st.just(EventKind.MEASURED),
         **common,
         step=counts,
         version=counts,
@@ -283,7 +291,8 @@ events: st.SearchStrategy[Event] = st.one_of(
         cost=costs,
     ),
     st.builds(
-        RunFinished,
+        Event,
+        kind=st.just(EventKind.RUN_FINISHED),
         **common,
         step=counts,
         outcome=st.sampled_from(RunOutcome),

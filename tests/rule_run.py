@@ -24,7 +24,8 @@ import pygit2
 from sample_run import PATH, RUN, as_json, candidate, clock_from, evaluation, seed_skill, started
 
 from skillgit.domain.edit import Edit, EditSource, Op
-from skillgit.domain.event import Inherited, Reverted
+from skillgit.domain.event import Event, Inherited
+from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.skill import DOCUMENT
 from skillgit.store import history_reader, refs, tree
 from skillgit.store.event_writer import RunWriter
@@ -66,7 +67,7 @@ def write_rule_run(repo: Repo) -> list[Recorded]:
     drop = Edit(op=Op.DELETE, anchor=f"- {READ}", support=2, source=EditSource.SUCCESS)
     v3 = _step((drop,), v2.skill, 4, 2, scores[4], scores[3], 0.7, "stop reading twice")
     records += [writer.append(sample.event, sample.skill, sample.evidence) for sample in (v1, r2, v2, v3)]
-    back = Reverted(
+    back = Event(kind=EventKind.REVERTED, 
         run=RUN, skill=PATH, epoch=1, step=4, version=4, base=3, target=2, title="back to the text of v2",
         evaluation=Inherited(version=2),
     )  # fmt: skip

@@ -35,18 +35,8 @@ from pygit2.enums import FileMode
 from skillgit.domain.cost import Cost
 from skillgit.domain.edit import Edit, EditSource, Op, apply
 from skillgit.domain.evaluation import Evaluation, Scored, Split
-from skillgit.domain.event import (
-    Accepted,
-    Event,
-    Models,
-    Rejected,
-    RunFinished,
-    RunOutcome,
-    RunStarted,
-    Skipped,
-    SlowMerged,
-    SlowProposed,
-)
+from skillgit.domain.event import Event, Models, RunOutcome
+from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.gate_decision import GateRule, decide, flips
 from skillgit.domain.proposal import Change, EditRecord, PatchCounts
 from skillgit.domain.protected_regions import with_slow_guidance
@@ -172,7 +162,11 @@ def candidate(
         "models": MODELS,
         "cost": cost(step),
     }
-    event = Accepted(**facts, version=base + 1) if verdict.decision.accepted else Rejected(**facts)
+    event = (
+        Event(kind=EventKind.ACCEPTED, **facts, version=base + 1)
+        if verdict.decision.accepted
+        else Event(kind=EventKind.REJECTED, **facts)
+    )
     listed = [
         {
             "op": edit.op.value,
@@ -197,7 +191,8 @@ def candidate(
 def started(run: str = RUN, path: str = PATH, skill: Skill | None = None) -> Sample:
     """Return the first transition of a run."""
     measured = evaluation("1 2 3 4")
-    event = RunStarted(
+    event = Event(
+        kind=EventKind.RUN_STARTED,
         run=run,
         skill=path,
         title="train demo on a toy environment",
@@ -245,14 +240,23 @@ def transitions(run: str = RUN, path: str = PATH) -> list[Sample]:
         title="stop reading the question twice", **here,
     )  # fmt: skip
     nothing = PatchCounts(merged=0, ranked=0, applied=0, skipped=3, budget=3)
-    three = Skipped(**common, epoch=2, step=3, title="no usable patch", patch=nothing, models=MODELS, cost=cost(3))
+    three = Event(
+        kind=EventKind.SKIPPED,
+        **common,
+        epoch=2,
+        step=3,
+        title="no usable patch",
+        patch=nothing,
+        models=MODELS,
+        cost=cost(3),
+    )
     v2 = evaluation("1 2 3 4 5 6 7")
-    proposed = SlowProposed(
+    proposed = Event(kind=EventKind.SLOW_PROPOSED, 
         **common, epoch=2, step=3, base=1, title="guidance of epoch 2", why="Long answers lose.", guidance=GUIDANCE,
         memory=MEMORY, evaluation=v2.summary(), verdict=decide(GateRule(), v2, v1, 0.6), fixed=("q04",), models=MODELS,
         cost=cost(3),
     )  # fmt: skip
-    merged = SlowMerged(
+    merged = Event(kind=EventKind.SLOW_MERGED, 
         **common, epoch=2, step=3, version=2, base=1, title="merge guidance of epoch 2", evaluation=v2.summary(),
         verdict=decide(GateRule(), v2, v1, 0.6),
     )  # fmt: skip
@@ -283,7 +287,7 @@ def _last_epoch(skill: Skill, v2: Evaluation, common: dict[str, str], here: dict
     )
     tested = {0: evaluation("1 2 3 4 5", Split.TEST), 3: evaluation("1 2 3 4 5 6 7", Split.TEST)}
     tests = tuple(found.summary(version) for version, found in tested.items())
-    finished = RunFinished(
+    finished = Event(kind=EventKind.RUN_FINISHED, 
         **common, epoch=3, step=5, title="improved from 0.4 to 0.8", outcome=RunOutcome.IMPROVED, evaluations=tests,
         models=MODELS, cost=cost(5),
     )  # fmt: skip

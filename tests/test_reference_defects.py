@@ -26,16 +26,8 @@ from skillgit.domain.cost import Caps
 from skillgit.domain.document_rewrite import RewriteError, rewritten
 from skillgit.domain.edit import Edit, EditStatus, Op, apply
 from skillgit.domain.evaluation import Evaluation, FailedToEvaluate, Scored, Split
-from skillgit.domain.event import (
-    Accepted,
-    Rejected,
-    RunFinished,
-    RunOutcome,
-    RunStarted,
-    Skipped,
-    SlowMerged,
-    SlowProposed,
-)
+from skillgit.domain.event import Event, RunOutcome
+from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.gate_decision import Decision, GateRule, decide
 from skillgit.domain.gate_policies import PAIRED
 from skillgit.domain.protected_regions import SLOW_END, SLOW_START, slow_guidance, with_slow_guidance
@@ -109,7 +101,7 @@ def test_1_4_without_failures_and_with_failure_only_a_step_is_a_recorded_skip_th
     solved = SEED.with_text("SKILL.md", SEED.document + "- amber birch coral dune\n")
     object.__setattr__(made.start, "skill", solved)
     asyncio.run(run_to_end(made, history))
-    assert [event.title for event in events(history, Skipped)] == ["all train items of the step are solved"]
+    assert [event.title for event in events(history, EventKind.SKIPPED)] == ["all train items of the step are solved"]
     assert not [request for request in backend.requests if request.model == "optimizer"]
 
 
@@ -117,13 +109,13 @@ def test_1_4_an_empty_merge_is_a_skip_and_no_paid_evaluation():
     related = {"Analyse failures": lambda text: analyse(text).replace('"- ', '"- word ')}
     backend = ToyBackend(script=related | {"Merge patches": lambda _: json.dumps({"edits": []})})
     history = run(backend, gradient={"minibatch_size": 2})
-    assert events(history, Skipped)
+    assert events(history, EventKind.SKIPPED)
     assert targets(backend) == 3 * 8, "baseline, batch, test"
 
 
 def test_1_4_edits_that_all_fail_to_apply_are_a_skip_and_no_paid_evaluation():
     backend = proposing({"op": "replace", "anchor": "nowhere", "content": "x"})
-    assert events(run(backend), Skipped)
+    assert events(run(backend), EventKind.SKIPPED)
     assert targets(backend) == 3 * 8
 
 
@@ -181,12 +173,12 @@ def test_2_deleting_a_line_leaves_no_blank_lines_behind():
 def test_2_a_count_that_is_no_number_kills_no_run(count):
     finding = {"pattern": "p", "count": count, "items": ["train1"]}
     history = run(proposing(append("- amber", support=count), findings=[finding], batch_size=count))
-    assert events(history, Accepted)
+    assert events(history, EventKind.ACCEPTED)
 
 
 def test_2_support_is_no_larger_than_what_the_analyst_saw():
     history = run(proposing(append("- amber", support=999)))
-    assert events(history, Accepted)[0].edits[0].support <= 8
+    assert events(history, EventKind.ACCEPTED)[0].edits[0].support <= 8
 
 
 REGION = f"{SLOW_START}\nkept guidance\n{SLOW_END}\n"
@@ -243,7 +235,7 @@ def own_rules(prompt: str) -> str:
     return json.dumps({"title": "t", "reasoning": "r", "edits": edits})
 
 
-def selecting(reply: object) -> Rejected:
+def selecting(reply: object) -> Event:
     """Return what becomes of four merged edits of two analysts with a budget of two, ranked by ``reply``."""
     script = {"Analyse failures": own_rules, "Rank edits": lambda _: json.dumps(reply)}
     optimizer = {"learning_rate": 2, "min_learning_rate": 1, "lr_scheduler": "constant"}
@@ -258,7 +250,7 @@ def test_5_a_budget_of_zero_selects_nothing():
     backend = proposing(*MANY)
     backend.script["Edit budget"] = lambda _: json.dumps({"edits": 0, "reasoning": "enough"})
     history = run(backend, optimizer={"lr_control_mode": "autonomous"})
-    assert isinstance(history[1].event, Skipped)
+    assert history[1].event.kind is EventKind.SKIPPED
     assert history[1].event.patch.applied == 0
 
 
@@ -285,7 +277,7 @@ def test_6_skipped_steps_do_not_shift_the_schedule_nor_does_resuming():
     wanted = [edit_budget(OptimizerSettings(**optimizer), step, 6) for step in range(1, 7)]
     nothing = ToyBackend(script={"Analyse failures": lambda _: json.dumps({"edits": []})})
     skipped = run(nothing, train=train, optimizer=optimizer | {"use_slow_update": False, "use_meta_skill": False})
-    assert [event.patch.budget for event in events(skipped, Skipped)] == wanted
+    assert [event.patch.budget for event in events(skipped, EventKind.SKIPPED)] == wanted
 
 
 @pytest.mark.parametrize("scheduler", ["linear", "cosine"])
@@ -322,7 +314,7 @@ def test_6_a_budget_that_the_optimizer_did_not_say_falls_back_to_the_schedule_an
     backend = proposing(append("- amber"))
     backend.script["Edit budget"] = lambda _: "I would rather not say."
     history = run(backend, optimizer={"lr_control_mode": "autonomous"})
-    assert isinstance(history[1].event, Accepted)
+    assert history[1].event.kind is EventKind.ACCEPTED
 
 
 # 9 step buffer
@@ -422,7 +414,7 @@ def test_10_the_sample_of_a_slow_update_is_no_part_of_another_epochs_shuffle(see
 
 def test_10_guidance_that_is_merged_without_a_gate_has_a_score_of_its_own():
     history = run(ToyBackend(script=NOTHING), train=TWO_EPOCHS, optimizer=FORCED)
-    (merged,) = events(history, SlowMerged)
+    (merged,) = events(history, EventKind.SLOW_MERGED)
     assert merged.evaluation.hard == 1.0, "measured, not taken over from the 0.0 before it"
     assert history.state().evaluation(1).hard == 1.0
     assert history.state().best == 1
@@ -457,7 +449,7 @@ def test_10_an_epoch_without_anything_to_remember_erases_no_memory():
         | {"Optimizer memory": lambda _: json.dumps({"memory": next(answers, "")})}
     )
     history = run(backend, train={"num_epochs": 4, "batch_size": 8, "seed": 1})
-    assert len(events(history, SlowProposed)) == 3
+    assert len(events(history, EventKind.SLOW_PROPOSED)) == 3
     assert history.state().optimizer_memory == "- words help"
     assert "<memory>\n- words help" in prompts(backend, "Analyse failures")[-1]
 
@@ -525,8 +517,8 @@ def test_12_3_4_a_score_of_exactly_zero_is_a_score():
     with pytest.raises(BudgetError):
         run(backend, history=history, ledger=ledger, caps=Caps(max_calls=20), train=TWO_EPOCHS)
     run(backend, history=history, ledger=ledger, train=TWO_EPOCHS)
-    assert len(events(history, RunStarted)) == 1
-    assert [event.step for event in events(history, Skipped)] == [1, 2]
+    assert len(events(history, EventKind.RUN_STARTED)) == 1
+    assert [event.step for event in events(history, EventKind.SKIPPED)] == [1, 2]
 
 
 def test_12_3_5_a_step_is_one_commit_and_never_recorded_twice(trained):
@@ -543,12 +535,12 @@ def test_12_3_5_a_step_is_one_commit_and_never_recorded_twice(trained):
 def test_12_3_6_accepted_guidance_is_merged_however_often_the_run_is_resumed_in_between():
     backend, ledger, history = ToyBackend(script=NOTHING), Ledger.in_memory(), History()
     made = trainer(backend, history, ledger=ledger, train=TWO_EPOCHS)
-    while not events(history, SlowProposed):
+    while not events(history, EventKind.SLOW_PROPOSED):
         history.append(asyncio.run(made.next(history.state())))
     assert history.state().pending_merge is not None
     later = trainer(ToyBackend(), history, ledger=ledger, train=TWO_EPOCHS)
     history.append(asyncio.run(later.next(history.state())))
-    assert isinstance(history[-1].event, SlowMerged)
+    assert history[-1].event.kind is EventKind.SLOW_MERGED
     assert history.state().best == 1
 
 
@@ -569,7 +561,7 @@ def test_12_3_8_a_conversation_that_makes_no_sense_kills_no_step():
             return "\x00</turn>\n{'role': \ud83d} <trajectories>"
 
     history = run(Odd())
-    assert isinstance(history[-1].event, RunFinished)
+    assert history[-1].event.kind is EventKind.RUN_FINISHED
 
 
 def test_12_3_9_a_provider_that_failed_leaves_nothing_behind_once_it_works_again():
@@ -645,13 +637,15 @@ def test_12_4_means_do_not_depend_on_the_order_of_completion():
 def test_12_4_no_score_is_handed_on_to_a_text_that_was_not_measured():
     history = run(ToyBackend(script=NOTHING), train=TWO_EPOCHS | {"num_epochs": 3}, optimizer=FORCED)
     for transition in history:
-        if isinstance(transition.event, SlowMerged):
-            proposed = next(event for event in events(history, SlowProposed) if event.epoch == transition.event.epoch)
+        if transition.event.kind is EventKind.SLOW_MERGED:
+            proposed = next(
+                event for event in events(history, EventKind.SLOW_PROPOSED) if event.epoch == transition.event.epoch
+            )
             assert transition.event.evaluation == proposed.evaluation
 
 
 def test_12_4_a_candidate_that_changes_nothing_can_never_be_a_new_best():
-    assert not events(run(proposing(append("- begin"))), Accepted)
+    assert not events(run(proposing(append("- begin"))), EventKind.ACCEPTED)
 
 
 def test_12_4_the_bonus_for_shouting_words_is_refused(tmp_path):
@@ -729,9 +723,9 @@ def test_12_4_workers_and_completion_order_change_nothing():
 
 def test_12_4_scores_are_told_under_the_metric_that_was_compared():
     history = run(evaluation={"gate_metric": "soft"})
-    verdict = events(history, Accepted)[0].verdict
+    verdict = events(history, EventKind.ACCEPTED)[0].verdict
     assert verdict.metric == "soft"
-    assert verdict.score == events(history, Accepted)[0].evaluation.soft
+    assert verdict.score == events(history, EventKind.ACCEPTED)[0].evaluation.soft
 
 
 def test_12_4_every_skip_is_counted_whatever_its_reason():

@@ -18,7 +18,8 @@ from rule_run import write_rule_run
 from sample_run import RUN
 
 from skillgit.domain.cost import Cost
-from skillgit.domain.event import Models, Skipped
+from skillgit.domain.event import Event, Models
+from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.ids import check_item_id, digest
 from skillgit.domain.proposal import PatchCounts
 from skillgit.domain.trajectory import Trajectory
@@ -97,7 +98,7 @@ def test_arguments_of_tools_are_utf8_however_they_were_escaped(text):
 @given(texts)
 def test_events_and_artefacts_are_written_and_read_back(text):
     patch = PatchCounts(merged=0, ranked=0, applied=0, skipped=0, budget=3)
-    event = Skipped(
+    event = Event(kind=EventKind.SKIPPED, 
         run="r", skill="skills/a", epoch=1, step=1, title=text, why=text, patch=patch,
         models=Models(target="a/b", optimizer="c/d"), cost=Cost(),
     )  # fmt: skip

@@ -1,27 +1,32 @@
 """The events of a run: immutable facts, one commit each.
 
+An event has a kind and facts. Each fact is declared once, in :class:`Event`, with the kinds that have it; its trailer,
+its field in ``log --jsonl`` and its column in the index follow from that declaration.
+
 Events are canonical: their free text is cleaned when they are made, so that writing an event into a commit and reading
 it back gives an equal event, and a resumed run sees exactly what an unbroken run saw.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection
+from dataclasses import MISSING, dataclass, field, fields
 from enum import StrEnum
-from typing import TYPE_CHECKING, get_args
+from operator import attrgetter
+from typing import Any, Final, NamedTuple
 
 from skillgit.domain.address import Address, address_of
 from skillgit.domain.cost import Cost
+from skillgit.domain.document_rewrite import ProposalKind
 from skillgit.domain.evaluation import EvaluationSummary, Gauge
-from skillgit.domain.event_kinds import EventKind
+from skillgit.domain.event_kinds import TRAITS, EventKind, Rank, made_of
+from skillgit.domain.gate_decision import Decision, Verdict
+from skillgit.domain.placebo import Placebo
 from skillgit.domain.proposal import EDITS_SHOWN, Change, EditRecord, Origin, PatchCounts, Screening
 from skillgit.domain.protected_regions import AppendixCounts
 from skillgit.domain.served_model import ServedModel
 from skillgit.domain.untrusted.model_text import SkillText, clean_line, clean_paragraphs, clean_title
-
-if TYPE_CHECKING:
-    from skillgit.domain.gate_decision import Verdict
-    from skillgit.domain.placebo import Placebo
+from skillgit.errors import InvariantError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,335 +73,386 @@ class RunOutcome(StrEnum):
         return self not in {RunOutcome.PROVIDER_FAILURE, RunOutcome.BUDGET, RunOutcome.STOPPED}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Event:
-    """What all events have, and what the fields mean that several kinds share.
+_K = EventKind
+EVERY: Final = frozenset(EventKind)
+START: Final = frozenset({_K.RUN_STARTED})
+END: Final = frozenset({_K.RUN_FINISHED})
+CANDIDATES: Final = frozenset({_K.ACCEPTED, _K.REJECTED})
+"""What a gate decided on, asked by a step, by the reflection on an epoch or by a person."""
+ATTEMPTS: Final = CANDIDATES | {_K.SKIPPED}
+"""The same, and what ended without a candidate to measure."""
+_PROPOSED = CANDIDATES | {_K.SLOW_PROPOSED}
+_VERSIONS = frozenset({_K.ACCEPTED, _K.SLOW_MERGED, _K.REVERTED, _K.EDITED})
+_PAID = EVERY - {_K.SLOW_MERGED, _K.EDITED}
+
+
+class Fact(NamedTuple):
+    """What is declared of a fact beside its name, type and default.
 
     Attributes:
-        run: The run's name.
-        skill: Path of the skill folder in the repository, for example ``skills/searchqa``.
-        epoch: 1-based; 0 before the first step.
-        title: The commit's title without prefix and score.
-        why: The reasons, as paragraphs.
-        step: 1-based over the whole run; the last one for an event outside steps.
-        version: The version that it made.
-        base: The version that it was proposed on, or that was the current one before it.
-        evaluation: Its score on the selection split.
-        verdict: The gate's decision and its numbers.
-        fixed: Items that score higher than under the base.
-        broken: Items that score lower.
-        models: The models; nameless if none was asked.
-        cost: What it cost.
+        meaning: What it says, for the reference.
+        kinds: The kinds of events that may have it; the others have its default.
+        needed: Those of them that must have it.
+        trailer: The key of its trailer; empty where something else in the commit says it.
+        column: The attribute that its column in the table of events is, of its own name; empty without a column.
     """
 
-    run: str
-    skill: str
-    epoch: int = 0
-    title: str = ""
-    why: str = ""
+    meaning: str
+    kinds: frozenset[EventKind]
+    needed: frozenset[EventKind]
+    trailer: str
+    column: str
+
+
+_NAMED: Final = "the name of the attribute"
+
+
+def fact(
+    meaning: str,
+    default: object = None,
+    *,
+    on: Collection[EventKind] | None = None,
+    needed: Collection[EventKind] = (),
+    trailer: str = _NAMED,
+    column: bool | str = False,
+) -> Any:  # noqa: ANN401 - as dataclasses.field
+    """Declare a fact of events: the kinds in ``needed`` must have it, and those in ``on`` may; by default all may."""
+    kinds = frozenset(on or ()) | frozenset(needed) or EVERY
+    source = column if isinstance(column, str) else _NAMED if column else ""
+    declared = Fact(meaning, kinds, frozenset(needed), trailer, source)
+    return field(default=default, metadata={"fact": declared})
+
+
+def facts_of(event_class: type) -> dict[str, Fact]:
+    """Return the facts that a class of events declares, by name, in the order in which trailers are written."""
+    facts: dict[str, Fact] = {}
+    for entry in fields(event_class):
+        declared: Fact | None = entry.metadata.get("fact")
+        if declared is not None:
+            trailer = entry.name.title().replace("_", "-") if declared.trailer is _NAMED else declared.trailer
+            column = entry.name if declared.column is _NAMED else declared.column
+            facts[entry.name] = declared._replace(trailer=trailer, column=column)
+    return facts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """One event of a run.
+
+    A type ``X | Any`` is an ``X`` on the kinds that must have the fact, and may be None on others.
+    """
+
+    kind: EventKind
+    run: str = fact("The run's name", MISSING, column=True)
+    skill: str = fact("Path of the skill folder, for example `skills/searchqa`", MISSING, column=True)
+    title: str = fact("The commit's title without prefix and score", "", trailer="", column=True)
+    why: str = fact("The reasons, as paragraphs", "", trailer="")
+    epoch: int = fact("1-based; 0 before the first step", 0, needed=EVERY, column=True)
+    step: int = fact(
+        "1-based over the whole run; the last one for an event outside steps", 0, needed=EVERY - START, column=True
+    )
+    origin: Origin = fact(
+        "Where it comes from; the reflection on an epoch bears the number of the epoch's last step, and an intervention"
+        " that of the step that the run is at",
+        Origin.STEP,
+        on=ATTEMPTS,
+        column=True,
+    )
+    number: int = fact(
+        "Which intervention of the run it is, counted from 1; 0 for a step and for the reflection on an epoch",
+        0,
+        on=CANDIDATES,
+        trailer="",
+        column=True,
+    )
+    of: str = fact(
+        "What an intervention took it from, as `<run>/v7` or `<run>/r17`; empty where it took nothing",
+        "",
+        on=CANDIDATES,
+        trailer="",
+        column=True,
+    )
+    version: int | Any = fact(
+        "The version that it made, or measured; a run starts with version 0",
+        needed=START | _VERSIONS | {_K.MEASURED},
+        column="new_version",
+    )
+    base: int | Any = fact(
+        "The version that it was proposed on, or that was the current one before it",
+        needed=_PROPOSED | _VERSIONS,
+        column=True,
+    )
+    at: int | None = fact("The version that the run was at, where that is not the base", on={_K.REJECTED})
+    joined: int | None = fact(
+        "The version of another line whose edits were put on the base", on=CANDIDATES, column=True
+    )
+    taken_up_by: int | None = fact("The later step whose candidate includes its edits", on={_K.SKIPPED}, column=True)
+    config: str = fact("Digest of the resolved configuration, prompts included; the file is evidence", "", on=START)
+    splits: str = fact("Digest of the items of all splits", "", on=START)
+    environment: str = fact("Digest of the environment: its source, prompts and scorer", "", on=START, trailer="Env")
+    gauge: Gauge = fact(
+        "What the run's gate compares; the hard score in a history of an older skillgit that does not record it",
+        Gauge(),
+        on=START,
+        trailer="Metric",
+    )
+    fork_of: str = fact("`<run>/v<N>` for a fork, whose commit is the parent", "", on=START)
+    served: tuple[ServedModel, ...] = fact(
+        "The model of each role and its server; empty where no server is asked, and in a history of an older skillgit",
+        (),
+        on=START,
+    )
+    target: int | Any = fact("The version whose text it takes", needed={_K.REVERTED})
+    outcome: RunOutcome | Any = fact("How the run ended", needed=END, column=True)
+    edits: tuple[EditRecord, ...] = fact(
+        f"The applied edits; the first {EDITS_SHOWN} if there are more, so that trailers stay readable",
+        (),
+        on=CANDIDATES,
+        trailer="Edit",
+    )
+    changes: tuple[Change, ...] = fact("The changed lines of the text", (), on=CANDIDATES | {_K.EDITED}, trailer="")
+    patch: PatchCounts | Any = fact("How many edits there were", needed=ATTEMPTS)
+    appendix: AppendixCounts | None = fact(
+        "What happened to the appendix; absent where it stayed as it was", on=CANDIDATES
+    )
+    screening: Screening | None = fact(
+        "How its candidate did on train items first; absent where nothing was screened", on=ATTEMPTS
+    )
+    evaluation: EvaluationSummary | Any = fact(
+        "Its score on the selection split, measured or taken over from another version",
+        on={_K.SLOW_PROPOSED},
+        needed=CANDIDATES | START | {_K.SLOW_MERGED, _K.REVERTED, _K.MEASURED},
+        trailer="Eval",
+    )
+    evaluations: tuple[EvaluationSummary, ...] = fact(
+        "Scores on the test split of the first, the best and the last version, each naming its version",
+        (),
+        on=END,
+        trailer="Eval",
+    )
+    verdict: Verdict | Any = fact(
+        "The gate's decision and its numbers; of a measured version, how it compares with the newest one before it that"
+        " has a score",
+        on={_K.SLOW_PROPOSED, _K.REVERTED},
+        needed=CANDIDATES | {_K.SLOW_MERGED, _K.MEASURED},
+        trailer="Gate",
+    )
+    fixed: tuple[str, ...] = fact(
+        "Items that score higher than under the base, or under the version that a verdict compares with",
+        (),
+        on=_PROPOSED | {_K.REVERTED, _K.MEASURED},
+        trailer="",
+    )
+    broken: tuple[str, ...] = fact("Items that score lower", (), on=_PROPOSED | {_K.REVERTED, _K.MEASURED}, trailer="")
+    placebo: Placebo | None = fact(
+        "What the gate made of candidates that change nothing; absent if there were none", on=END
+    )
+    models: Models = fact("The models; nameless if none was asked", NOBODY, on=_PAID)
+    cost: Cost = fact("What it cost", Cost(), on=_PAID)
+    guidance: SkillText = fact(
+        "The text for the slow region; empty if there was nothing to say",
+        SkillText(""),
+        on={_K.SLOW_PROPOSED},
+        trailer="",
+    )
+    memory: str = fact("What the optimizer remembers from now on", "", on={_K.SLOW_PROPOSED}, trailer="")
+    author: str = fact("Who made the commit", "", on={_K.EDITED}, trailer="", column=True)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "title", clean_title(self.title))
+        if self.kind is EventKind.RUN_STARTED:
+            object.__setattr__(self, "version", 0)
+        FACTS_OF[self.kind].check(self)
+        # titles of ours are cut; what a person wrote stays whole
+        title = clean_line(self.title) if self.kind is EventKind.EDITED else clean_title(self.title)
+        object.__setattr__(self, "title", title)
         object.__setattr__(self, "why", clean_paragraphs(self.why))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunStarted(_Event):
-    """A run begins: version 0 is the seed skill.
-
-    Attributes:
-        config: Digest of the resolved configuration, prompts included; the file is evidence.
-        splits: Digest of the items of all splits.
-        environment: Digest of the environment: its source, prompts and scorer.
-        evaluation: The seed's score on the selection split.
-        gauge: What the run's gate compares; the hard score where a history of an older skillgit does not tell.
-        fork_of: ``<run>/v<N>`` for a fork.
-        served: Who answers each role at which server; empty where no server is asked, and in a history of an older
-            skillgit, which does not tell.
-        cost: What the baseline cost.
-    """
-
-    kind = EventKind.RUN_STARTED
-
-    config: str
-    splits: str
-    environment: str
-    models: Models
-    evaluation: Measurement
-    gauge: Gauge = field(default_factory=Gauge)
-    fork_of: str = ""
-    served: tuple[ServedModel, ...] = ()
-    cost: Cost = field(default_factory=Cost)
+        object.__setattr__(self, "edits", self.edits[:EDITS_SHOWN])
+        object.__setattr__(self, "author", clean_line(self.author))
 
     @property
-    def version(self) -> int:
-        return 0
+    def new_version(self) -> int | None:
+        """The version that it makes; None if it makes none."""
+        return None if self.kind is EventKind.MEASURED else self.version
+
+    @property
+    def at_version(self) -> int | None:
+        """The version that it made or was proposed on; None if only its commit's place says it."""
+        stated = (self.version, self.at, self.base)
+        return next((version for version in stated if version is not None), None)
+
+    @property
+    def lines(self) -> tuple[int, ...]:
+        """The versions that a candidate was made of, where these are not just the one that its run was at."""
+        if self.kind not in CANDIDATES:
+            return ()
+        current = self.at_version if self.version is None else self.version - 1
+        return made_of(self.base, self.joined, current or 0)
+
+    @property
+    def other_lines(self) -> tuple[int, ...]:
+        """The versions that an accepted candidate was made of besides the one before it."""
+        return tuple(version for version in self.lines if version != self.version - 1)
+
+    @property
+    def summary(self) -> EvaluationSummary | None:
+        """Its score on the selection split, where that was measured for its text."""
+        return self.evaluation if isinstance(self.evaluation, EvaluationSummary) else None
+
+    @property
+    def decision(self) -> Decision | None:
+        """What a gate decided; None where none did."""
+        return None if self.verdict is None else self.verdict.decision
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether its score is only the highest that it could have been, because its evaluation was stopped."""
+        return self.summary is not None and self.summary.stopped
+
+    @property
+    def is_tie(self) -> bool:
+        """Whether the gate refused a candidate that scored as much as what it had to beat."""
+        is_refused = self.decision is Decision.REJECT and not self.is_bound
+        return is_refused and bool(self.verdict.score == self.verdict.current)
+
+    @property
+    def is_text(self) -> bool:
+        """Whether its candidate was written as a whole, not made of edits."""
+        return self.patch is not None and self.patch.mode.proposals is ProposalKind.DOCUMENTS
+
+    @property
+    def screened_out(self) -> bool:
+        """Whether nothing was measured because its candidate did not help on train items."""
+        return self.kind is EventKind.SKIPPED and self.screening is not None and not self.screening.passed
+
+    @property
+    def by_hand(self) -> bool:
+        """Whether a person made its text, or asked for it."""
+        return self.kind is EventKind.EDITED or self.origin.intervenes
+
+    @property
+    def address(self) -> Address:
+        """What it is called: ``<run>/v7``, ``<run>/r17``."""
+        return address_of(
+            self.kind,
+            run=self.run,
+            version=self.new_version,
+            step=self.step,
+            epoch=self.epoch,
+            origin=self.origin.value,
+            number=self.number,
+            at=self.at_version or 0,
+        )
+
+    @property
+    def rank(self) -> Rank:
+        """Its place among the events of its version and step."""
+        if self.new_version is None and self.origin is Origin.META:
+            return Rank.META
+        is_refusal = self.kind is EventKind.REJECTED and self.origin.intervenes
+        return Rank.INTERVENED if is_refusal else TRAITS[self.kind].rank
+
+    def order(self, at: int) -> OrderKey:
+        """Return the key that sorts the events of a run; ``at`` is the version that the run is at with this one.
+
+        First comes the version that the run was at, then the step, then the kind. So everything that happened between
+        two versions is between them, and a history has the same order however often it is read.
+        """
+        return at, self.step, self.rank, self.number
 
     def served_as(self, role: str) -> ServedModel | None:
         """Return who answers ``role`` at which server; None where that is not recorded."""
         return next((model for model in self.served if model.role == role), None)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Proposed(_Event):
-    """What a gated candidate has.
+OrderKey = tuple[int, int, int, int]  # version that the run is at, step, rank of the kind, number of an intervention
+FACTS: Final = facts_of(Event)
+_DEFAULTS = {entry.name: entry.default for entry in fields(Event)}
+
+
+class KindFacts:
+    """The facts of events of one kind.
 
     Attributes:
-        edits: The applied edits; the first 24 if there are more, so that trailers stay readable.
-        changes: Their text, line by line.
-        patch: How many edits there were.
-        origin: Where it comes from; the reflection on an epoch bears the number of the epoch's last step, and an
-            intervention that of the step that the run is at.
-        number: Which intervention of the run it is, counted from 1; 0 for a step and for the reflection on an epoch.
-        of: What an intervention took it from, as ``<run>/v7`` or ``<run>/r17``; empty where it took nothing.
-        joined: The version of another line whose edits were put on the base; absent where none was.
-        screening: How it did on train items first; absent where nothing was screened.
-        appendix: What happened to the appendix; absent where it stayed as it was.
+        names: Those that it may have, in the order of their declaration.
+        needed: Those of them that it must have.
     """
 
-    step: int
-    base: int
-    edits: tuple[EditRecord, ...] = ()
-    changes: tuple[Change, ...] = ()
-    patch: PatchCounts
-    origin: Origin = Origin.STEP
-    number: int = 0
-    of: str = ""
-    joined: int | None = None
-    screening: Screening | None = None
-    appendix: AppendixCounts | None = None
-    evaluation: EvaluationSummary
-    verdict: Verdict
-    fixed: tuple[str, ...] = ()
-    broken: tuple[str, ...] = ()
-    models: Models
-    cost: Cost
+    def __init__(self, kind: EventKind, facts: dict[str, Fact]) -> None:
+        self.names = tuple(name for name, declared in facts.items() if kind in declared.kinds)
+        self.needed = tuple(name for name in self.names if kind in facts[name].needed)
+        self._foreign = tuple(name for name in facts if name not in self.names)
+        self._defaults = tuple(_DEFAULTS[name] for name in self._foreign)
+        self._values_needed, self._values_foreign = _getter(self.needed), _getter(self._foreign)
 
-    def __post_init__(self) -> None:
-        _Event.__post_init__(self)
-        object.__setattr__(self, "edits", self.edits[:EDITS_SHOWN])
+    def check(self, event: Event) -> None:
+        """Refuse an event that lacks a fact that its kind must have, or has one that its kind cannot have."""
+        if None in self._values_needed(event):
+            absent = next(name for name in self.needed if getattr(event, name) is None)
+            raise InvariantError(f"{event.kind} has no {absent}", hint="skillgit fsck")
+        if self._values_foreign(event) != self._defaults:
+            name = next(name for name in self._foreign if getattr(event, name) != _DEFAULTS[name])
+            raise InvariantError(f"{event.kind} cannot have the fact {name}", hint="skillgit fsck")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Accepted(_Proposed):
-    """A candidate became version ``version``."""
-
-    kind = EventKind.ACCEPTED
-
-    version: int
+def _getter(names: tuple[str, ...]) -> Callable[[Event], tuple[Any, ...]]:
+    return attrgetter(*names)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rejected(_Proposed):
-    """A candidate was refused, or the gate could not decide; it is kept on a side branch.
+FACTS_OF: Final = {kind: KindFacts(kind, FACTS) for kind in EventKind}
+"""What a kind of events must and may have; checked whenever an event is made."""
 
-    Attributes:
-        at: The version that the run was at, where that is not the base.
+
+def event_scope(event: Event) -> str:
+    """Return the name that ``event`` had in the ledger while it was in progress; empty for one that cost nothing.
+
+    It is the same whenever an event is attempted, so that a run that was killed and goes on costs what it would have.
     """
-
-    kind = EventKind.REJECTED
-
-    at: int | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Skipped(_Event):
-    """A step, or the reflection on an epoch, ended without a candidate to measure; ``title`` says why.
-
-    Attributes:
-        screening: How its candidate did on train items first; absent where nothing was screened.
-        taken_up_by: The later step whose candidate includes its edits; absent where none does.
-    """
-
-    kind = EventKind.SKIPPED
-
-    step: int
-    patch: PatchCounts
-    screening: Screening | None = None
-    taken_up_by: int | None = None
-    origin: Origin = Origin.STEP
-    models: Models
-    cost: Cost
-
-    @property
-    def screened_out(self) -> bool:
-        """Whether nothing was measured because its candidate did not help on train items."""
-        return self.screening is not None and not self.screening.passed
+    match event.kind:
+        case EventKind.RUN_STARTED:
+            return start_scope(event.run)
+        case EventKind.SLOW_PROPOSED:
+            return slow_scope(event.run, event.epoch)
+        case EventKind.MEASURED:
+            return measure_scope(event.run, event.version)
+        case EventKind.REVERTED:
+            return intervention_scope(event.run, Origin.RESTORE, event.version)
+        case EventKind.RUN_FINISHED:
+            return finish_scope(event.run)
+        case EventKind.SLOW_MERGED | EventKind.EDITED:
+            return ""
+        case _ if event.origin is Origin.META:
+            return meta_scope(event.run, event.epoch)
+        case _ if event.kind is EventKind.SKIPPED or not event.origin.intervenes:
+            return step_scope(event.run, event.step)
+        case _:
+            number = event.base + 1 if event.origin is Origin.RESTORE else event.number
+            return intervention_scope(event.run, event.origin, number)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SlowProposed(_Event):
-    """The slow update of an epoch: guidance for the skill and memory for the optimizer.
-
-    Attributes:
-        guidance: The text for the slow region; empty if there was nothing to say.
-        memory: What the optimizer remembers from now on.
-        evaluation: Score of the base with the guidance; absent without guidance.
-        verdict: The gate's decision on it; absent without guidance.
-    """
-
-    kind = EventKind.SLOW_PROPOSED
-
-    step: int
-    base: int
-    guidance: SkillText
-    memory: str
-    evaluation: EvaluationSummary | None = None
-    verdict: Verdict | None = None
-    fixed: tuple[str, ...] = ()
-    broken: tuple[str, ...] = ()
-    models: Models
-    cost: Cost
+def start_scope(run: str) -> str:
+    return f"{run}/start"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SlowMerged(_Event):
-    """The guidance of the slow line was merged: the run's text with the slow region replaced is version ``version``.
-
-    Its score is that of the proposal. A merge that no gate decided on may have inherited it, unmeasured, from its base.
-    """
-
-    kind = EventKind.SLOW_MERGED
-
-    step: int
-    version: int
-    base: int
-    evaluation: Measurement
-    verdict: Verdict
+def step_scope(run: str, step: int) -> str:
+    return f"{run}/step-{step}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reverted(_Event):
-    """A version whose text is that of an older one.
-
-    Attributes:
-        target: The version whose text it takes.
-        evaluation: Measured, or inherited from the target.
-        verdict: The gate's decision; absent if it passed none.
-    """
-
-    kind = EventKind.REVERTED
-
-    step: int
-    version: int
-    base: int
-    target: int
-    evaluation: Measurement
-    verdict: Verdict | None = None
-    fixed: tuple[str, ...] = ()
-    broken: tuple[str, ...] = ()
-    models: Models = NOBODY
-    cost: Cost = field(default_factory=Cost)
+def slow_scope(run: str, epoch: int) -> str:
+    return f"{run}/slow-{epoch}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Edited(_Event):
-    """A person changed the skill with a commit of their own on the run's branch.
-
-    The commit has no trailers; everything here comes from its message, its author and its place in the history.
-
-    Attributes:
-        author: Who made the commit.
-        changes: The changed lines of the text.
-    """
-
-    kind = EventKind.EDITED
-
-    step: int
-    version: int
-    base: int
-    author: str = ""
-    changes: tuple[Change, ...] = ()
-
-    def __post_init__(self) -> None:
-        # titles of ours are cut; what a person wrote stays whole
-        title = clean_line(self.title)
-        _Event.__post_init__(self)
-        object.__setattr__(self, "title", title)
-        object.__setattr__(self, "author", clean_line(self.author))
+def meta_scope(run: str, epoch: int) -> str:
+    return f"{run}/meta-{epoch}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Measured(_Event):
-    """The current version, whose text was unmeasured, got a score to go on from.
-
-    Attributes:
-        version: The version that was measured.
-        verdict: How it compares with the newest version before it that has a score; it passed no gate.
-        fixed: Items that score higher than under that one.
-    """
-
-    kind = EventKind.MEASURED
-
-    step: int
-    version: int
-    evaluation: EvaluationSummary
-    verdict: Verdict
-    fixed: tuple[str, ...] = ()
-    broken: tuple[str, ...] = ()
-    models: Models
-    cost: Cost
+def measure_scope(run: str, version: int) -> str:
+    return f"{run}/measure-{version}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunFinished(_Event):
-    """A run reached its end.
-
-    Attributes:
-        outcome: How it ended.
-        evaluations: Scores on the test split of the first, the best and the last version, each naming its version.
-        placebo: What the gate made of candidates that change nothing; absent if there were none.
-        cost: What the final evaluation cost.
-    """
-
-    kind = EventKind.RUN_FINISHED
-
-    step: int
-    outcome: RunOutcome
-    evaluations: tuple[EvaluationSummary, ...] = ()
-    placebo: Placebo | None = None
-    models: Models
-    cost: Cost
+def finish_scope(run: str) -> str:
+    return f"{run}/finish"
 
 
-Event = (
-    RunStarted | Accepted | Rejected | Skipped | SlowProposed | SlowMerged | Reverted | Edited | Measured | RunFinished
-)
-Gated = Accepted | Rejected | SlowProposed | SlowMerged | Reverted | Measured  # those that may hold a verdict
-MakesVersion = RunStarted | Accepted | SlowMerged | Reverted | Edited  # those that make a version
-KIND_OF: dict[type[Event], EventKind] = {event_class: event_class.kind for event_class in get_args(Event)}
-"""Every class of events and its kind; all but that of an edit are in trailers."""
-
-
-def event_step(event: Event) -> int:
-    """Return the event's step; 0 for the start of a run."""
-    return 0 if isinstance(event, RunStarted) else event.step
-
-
-def event_origin(event: Event) -> Origin:
-    """Return where the candidate of ``event`` comes from; a step for events without one."""
-    return event.origin if isinstance(event, Accepted | Rejected | Skipped) else Origin.STEP
-
-
-def event_number(event: Event) -> int:
-    """Return which intervention of its run ``event`` is, counted from 1; 0 if it is none."""
-    return event.number if isinstance(event, Accepted | Rejected) else 0
-
-
-def version_of(event: Event) -> int | None:
-    """Return the version that ``event`` makes; ``None`` if it makes none."""
-    return event.version if isinstance(event, MakesVersion) else None
-
-
-def event_address(event: Event) -> Address:
-    """Return what ``event`` is called: ``<run>/v7``, ``<run>/r17``."""
-    return address_of(
-        event.kind,
-        run=event.run,
-        version=version_of(event),
-        step=event_step(event),
-        epoch=event.epoch,
-        origin=event_origin(event).value,
-        number=event_number(event),
-        at=event.version if isinstance(event, Measured) else 0,
-    )
+def intervention_scope(run: str, origin: Origin, number: int) -> str:
+    """Return the name of an intervention: of the version that restoring would make, else of its number."""
+    return f"{run}/{origin.value}/{number}"

@@ -39,6 +39,7 @@ class Traits:
     step itself: neither a reflection on the epoch nor an intervention.
     """
 
+    meaning: str
     address: AddressKind
     rank: Rank
     prefix: str  # how the subject of their commit begins, if nothing in the event says it
@@ -64,23 +65,77 @@ class EventKind(StrEnum):
 
 TRAITS: dict[EventKind, Traits] = {
     EventKind.RUN_STARTED: Traits(
-        address=AddressKind.VERSION, rank=Rank.MADE, prefix="run", has_outcomes=True, keeps_text=True
+        meaning="A run begins: version 0 is the seed skill.",
+        address=AddressKind.VERSION,
+        rank=Rank.MADE,
+        prefix="run",
+        has_outcomes=True,
+        keeps_text=True,
     ),
-    EventKind.ACCEPTED: Traits(address=AddressKind.VERSION, rank=Rank.MADE, prefix="skill", has_outcomes=True),
+    EventKind.ACCEPTED: Traits(
+        meaning="A candidate became version `version`.",
+        address=AddressKind.VERSION,
+        rank=Rank.MADE,
+        prefix="skill",
+        has_outcomes=True,
+    ),
     EventKind.REJECTED: Traits(
-        address=AddressKind.REJECTED, rank=Rank.REJECTED, prefix="skill", branch=Branch.SIDE, has_outcomes=True
+        meaning="A candidate was refused, or the gate could not decide; it is kept on a side branch.",
+        address=AddressKind.REJECTED,
+        rank=Rank.REJECTED,
+        prefix="skill",
+        branch=Branch.SIDE,
+        has_outcomes=True,
     ),
-    EventKind.SKIPPED: Traits(address=AddressKind.SKIPPED, rank=Rank.SKIPPED, prefix="skip", keeps_text=True),
+    EventKind.SKIPPED: Traits(
+        meaning="A step, or the reflection on an epoch, ended without a candidate to measure; `title` says why.",
+        address=AddressKind.SKIPPED,
+        rank=Rank.SKIPPED,
+        prefix="skip",
+        keeps_text=True,
+    ),
     EventKind.SLOW_PROPOSED: Traits(
-        address=AddressKind.GUIDANCE, rank=Rank.SLOW, prefix="slow", branch=Branch.SLOW, has_outcomes=True
+        meaning="The slow update of an epoch: guidance for the skill and memory for the optimizer.",
+        address=AddressKind.GUIDANCE,
+        rank=Rank.SLOW,
+        prefix="slow",
+        branch=Branch.SLOW,
+        has_outcomes=True,
     ),
-    EventKind.SLOW_MERGED: Traits(address=AddressKind.VERSION, rank=Rank.MADE, prefix="slow"),
-    EventKind.REVERTED: Traits(address=AddressKind.VERSION, rank=Rank.MADE, prefix="restore", has_outcomes=True),
-    EventKind.EDITED: Traits(address=AddressKind.VERSION, rank=Rank.MADE, prefix="edit"),
+    EventKind.SLOW_MERGED: Traits(
+        meaning="The run's text with the slow region replaced by the guidance of the slow line is version `version`.",
+        address=AddressKind.VERSION,
+        rank=Rank.MADE,
+        prefix="slow",
+    ),
+    EventKind.REVERTED: Traits(
+        meaning="A version whose text is that of an older one.",
+        address=AddressKind.VERSION,
+        rank=Rank.MADE,
+        prefix="restore",
+        has_outcomes=True,
+    ),
+    EventKind.EDITED: Traits(
+        meaning="A person changed the skill with a commit of their own on the run's branch. It has no trailers.",
+        address=AddressKind.VERSION,
+        rank=Rank.MADE,
+        prefix="edit",
+    ),
     EventKind.MEASURED: Traits(
-        address=AddressKind.BASELINE, rank=Rank.MEASURED, prefix="measure", has_outcomes=True, keeps_text=True
+        meaning="The current version, whose text was unmeasured, got a score to go on from.",
+        address=AddressKind.BASELINE,
+        rank=Rank.MEASURED,
+        prefix="measure",
+        has_outcomes=True,
+        keeps_text=True,
     ),
-    EventKind.RUN_FINISHED: Traits(address=AddressKind.END, rank=Rank.FINISHED, prefix="run", keeps_text=True),
+    EventKind.RUN_FINISHED: Traits(
+        meaning="A run reached its end.",
+        address=AddressKind.END,
+        rank=Rank.FINISHED,
+        prefix="run",
+        keeps_text=True,
+    ),
 }
 """What holds for all events of a kind; a test proves that each kind has a row."""
 

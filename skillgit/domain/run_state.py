@@ -2,46 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import assert_never
 
 from skillgit.domain.address import version_label
 from skillgit.domain.cost import Cost
-from skillgit.domain.document_rewrite import ProposalKind
-from skillgit.domain.evaluation import EvaluationSummary
-from skillgit.domain.event import (
-    Accepted,
-    Edited,
-    Event,
-    Inherited,
-    MakesVersion,
-    Measured,
-    Measurement,
-    Rejected,
-    Reverted,
-    RunFinished,
-    RunOutcome,
-    RunStarted,
-    Skipped,
-    SlowMerged,
-    SlowProposed,
-    event_origin,
-    event_step,
-)
-from skillgit.domain.gate_decision import Decision, Verdict
-from skillgit.domain.proposal import Change, Origin
-from skillgit.domain.run_invariants import (
-    check,
-    check_base,
-    check_candidate,
-    check_common,
-    check_next,
-    check_step,
-    check_verdict,
-    check_version,
-)
+from skillgit.domain.evaluation import EvaluationSummary, Outcome
+from skillgit.domain.event import ATTEMPTS, CANDIDATES, START, Event, Inherited, Measurement, RunOutcome
+from skillgit.domain.event_kinds import EventKind
+from skillgit.domain.gate_decision import Decision, Verdict, consistent
+from skillgit.domain.outcomes import BASE, REPEATS, SELECTION, read_outcomes
+from skillgit.domain.proposal import Origin
 from skillgit.errors import InvariantError
 
 
@@ -57,57 +30,19 @@ class VersionState:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StepMemory:
-    """What the optimizer may know of an earlier step, or of what a person did after it."""
-
-    epoch: int
-    step: int
-    decision: Decision | None  # the gate's decision; absent for a skipped step and for the edit of a person
-    title: str
-    why: str = ""
-    changes: tuple[Change, ...] = ()
-    score: float = 0.0
-    bound: bool = False  # whether that is only the highest that it could have been
-    current: float = 0.0
-    fixes: tuple[str, ...] = ()
-    breaks: tuple[str, ...] = ()
-    origin: Origin = Origin.STEP
-    base: int | None = None  # the version that its candidate was made of; absent for a skipped step
-    author: str = ""  # who edited the skill by hand; empty for everything else
-    joined: int | None = None  # the version of another line that its candidate took up; absent where it took none
-    taken_up: bool = False  # whether the candidate of another step includes its edits
-    screened_out: bool = False  # whether its candidate did not help on train items
-    is_text: bool = False  # whether its candidate was written as a whole, not made of edits
-
-    @property
-    def is_tie(self) -> bool:
-        """Whether the gate refused a candidate that scored as much as what it had to beat."""
-        return self.decision is Decision.REJECT and not self.bound and self.score == self.current
-
-    @property
-    def by_hand(self) -> bool:
-        return bool(self.author) or self.origin.intervenes
-
-    @property
-    def place(self) -> tuple[int, int]:
-        """The key that sorts what is remembered: the step, the reflection on its epoch, then what persons did."""
-        return self.step, 2 if self.by_hand else int(self.origin is Origin.META)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class RunState:
     """Everything that decides how a run goes on."""
 
-    start: RunStarted
+    start: Event
     epoch: int = 0
     step: int = 0
     versions: tuple[VersionState, ...]
     best: int = 0
-    memory: tuple[StepMemory, ...] = ()  # the steps so far, and what persons did between them, oldest first
+    memory: tuple[Event, ...] = ()  # the steps so far, and what persons did between them, oldest first
     optimizer_memory: str = ""  # what the optimizer keeps from the last slow update that had something to keep
     meta_epoch: int = 0
     slow_epoch: int = 0  # the last epoch whose slow update is finished, merge included
-    pending_merge: SlowProposed | None = None  # accepted guidance whose merge is not written yet
+    pending_merge: Event | None = None  # accepted guidance whose merge is not written yet
     interventions: int = 0  # how many candidates of persons the gate has decided on
     cost: Cost = Cost()
     outcome: RunOutcome | None = None  # how it ended; absent while it is not finished
@@ -163,12 +98,12 @@ def fold(events: Iterable[Event]) -> RunState:
     """Return the state after ``events``; an InvariantError if one contradicts those before it, or there is none."""
     iterator = iter(events)
     first = next(iterator, None)
-    if not isinstance(first, RunStarted):
+    if first is None or first.kind is not EventKind.RUN_STARTED:
         raise InvariantError("a run begins with run-started", hint="skillgit fsck")
     return reduce(advance, iterator, begin(first))
 
 
-def begin(event: RunStarted) -> RunState:
+def begin(event: Event) -> RunState:
     seed = VersionState(version=0, epoch=0, step=0, evaluation=event.evaluation)
     return RunState(start=event, versions=(seed,), cost=event.cost)
 
@@ -176,170 +111,107 @@ def begin(event: RunStarted) -> RunState:
 def advance(state: RunState, event: Event) -> RunState:
     """Return the state after one more event; an InvariantError if it contradicts the events before it."""
     check_common(state, event)
-    match event:
-        case RunStarted():
+    state = replace(state, cost=state.cost + event.cost)
+    match event.kind:
+        case EventKind.RUN_STARTED:
             raise InvariantError(f"run {event.run} starts twice", hint="skillgit fsck")
-        case Accepted() | Rejected():
+        case EventKind.ACCEPTED | EventKind.REJECTED:
             return _after_candidate(state, event)
-        case Skipped():
+        case EventKind.SKIPPED:
             check_step(state, event)
-            memory = StepMemory(
-                epoch=event.epoch,
-                step=event.step,
-                decision=None,
-                title=event.title,
-                why=event.why,
-                origin=event.origin,
-                taken_up=event.taken_up_by is not None,
-                screened_out=event.screened_out,
-            )
-            return _moved(state, event, memory=_remembered(state, memory), cost=state.cost + event.cost)
-        case SlowProposed():
+            return _moved(state, event, memory=_remembered(state, event))
+        case EventKind.SLOW_PROPOSED:
             return _after_slow_proposal(state, event)
-        case SlowMerged():
+        case EventKind.SLOW_MERGED:
             return _after_slow_merge(state, event)
-        case Reverted():
+        case EventKind.REVERTED:
             return _after_revert(state, event)
-        case Edited():
-            return _after_edit(state, event)
-        case Measured():
+        case EventKind.EDITED:
+            check_version(state, event.version, event.base)
+            return _with_manual_version(state, event, memory=_remembered(state, event))
+        case EventKind.MEASURED:
             return _after_measurement(state, event)
-        case RunFinished():
-            return _moved(state, event, outcome=event.outcome, cost=state.cost + event.cost)
+        case EventKind.RUN_FINISHED:
+            return _moved(state, event, outcome=event.outcome)
         case _:
-            assert_never(event)
+            assert_never(event.kind)
 
 
 def _moved(state: RunState, event: Event, **changes: object) -> RunState:
-    meta_epoch = event.epoch if event_origin(event) is Origin.META else state.meta_epoch
-    return replace(state, epoch=event.epoch, step=event_step(event), meta_epoch=meta_epoch, **changes)  # type: ignore[arg-type]
+    meta_epoch = event.epoch if event.origin is Origin.META else state.meta_epoch
+    return replace(state, epoch=event.epoch, step=event.step, meta_epoch=meta_epoch, **changes)  # type: ignore[arg-type]
 
 
-def _with_version(
-    state: RunState,
-    event: MakesVersion,
-    evaluation: Measurement | None,
-    *,
-    new_best: bool,
-    **changes: object,
-) -> RunState:
-    version = state.version + 1
+def _with_version(state: RunState, event: Event, **changes: object) -> RunState:
+    is_best = event.decision is Decision.ACCEPT_NEW_BEST
     new = VersionState(
-        version=version,
+        version=state.version + 1,
         epoch=event.epoch,
-        step=event_step(event),
-        evaluation=evaluation,
-        bases=_bases(event),
-        was_best=new_best,
+        step=event.step,
+        evaluation=event.evaluation,
+        bases=(event.base,) if event.joined is None else (event.base, event.joined),
+        by_hand=event.by_hand or event.kind is EventKind.REVERTED,
+        was_best=is_best,
     )
-    best = version if new_best else state.best
+    best = new.version if is_best else state.best
     return _moved(state, event, versions=(*state.versions, new), best=best, **changes)
 
 
-def _bases(event: MakesVersion) -> tuple[int, ...]:
-    if isinstance(event, RunStarted):
-        return ()
-    joined = event.joined if isinstance(event, Accepted) else None
-    return (event.base,) if joined is None else (event.base, joined)
-
-
-def _with_version_of_a_person(
-    state: RunState, event: MakesVersion, evaluation: Measurement | None, *, new_best: bool, **changes: object
-) -> RunState:
+def _with_manual_version(state: RunState, event: Event, **changes: object) -> RunState:
     """Return the state after a version that no stage made; pending guidance, measured with another text, is dropped."""
     epoch = state.slow_epoch if state.pending_merge is None else state.pending_merge.epoch
-    changes |= {"slow_epoch": epoch, "pending_merge": None}
-    after = _with_version(state, event, evaluation, new_best=new_best, **changes)
-    return replace(after, versions=(*state.versions, replace(after.versions[-1], by_hand=True)))
+    return _with_version(state, event, slow_epoch=epoch, pending_merge=None, **changes)
 
 
-def _remembered(state: RunState, memory: StepMemory) -> tuple[StepMemory, ...]:
-    """Return what is remembered with ``memory``, in an order that does not depend on which branch was read first."""
-    if not state.memory or state.memory[-1].place <= memory.place:
-        return (*state.memory, memory)
-    return tuple(sorted((*state.memory, memory), key=lambda entry: entry.place))
+def _place(entry: Event) -> tuple[int, int]:
+    """Return the key that sorts what is remembered: the step, the reflection on its epoch, then what persons did."""
+    return entry.step, 2 if entry.by_hand else int(entry.origin is Origin.META)
 
 
-def _after_candidate(state: RunState, event: Accepted | Rejected) -> RunState:
+def _remembered(state: RunState, event: Event) -> tuple[Event, ...]:
+    """Return what is remembered with ``event``, in an order that does not depend on which branch was read first."""
+    if not state.memory or _place(state.memory[-1]) <= _place(event):
+        return (*state.memory, event)
+    return tuple(sorted((*state.memory, event), key=_place))
+
+
+def _after_candidate(state: RunState, event: Event) -> RunState:
     check_step(state, event)
     check_candidate(state, event)
     check_verdict(event.verdict)
-    memory = StepMemory(
-        epoch=event.epoch,
-        step=event.step,
-        decision=event.verdict.decision,
-        title=event.title,
-        why=event.why,
-        changes=event.changes,
-        score=event.verdict.score,
-        bound=event.evaluation.stopped,
-        current=event.verdict.current,
-        fixes=event.fixed,
-        breaks=event.broken,
-        base=event.base,
-        origin=event.origin,
-        joined=event.joined,
-        is_text=event.patch.mode.proposals is ProposalKind.DOCUMENTS,
-    )
-    by_hand = event.origin.intervenes
-    changes = {
-        "memory": _remembered(state, memory),
-        "cost": state.cost + event.cost,
-        "interventions": state.interventions + by_hand,
-    }
-    if isinstance(event, Rejected):
-        check(not event.verdict.decision.accepted, f"step {event.step} is rejected though its gate accepts")
+    is_accepted, intervenes = event.verdict.decision.accepted, event.origin.intervenes
+    changes = {"memory": _remembered(state, event), "interventions": state.interventions + intervenes}
+    if event.kind is EventKind.REJECTED:
+        check(not is_accepted, f"step {event.step} is rejected though its gate accepts")
         return _moved(state, event, **changes)
-    check(event.verdict.decision.accepted, f"step {event.step} is accepted though its gate refuses")
+    check(is_accepted, f"step {event.step} is accepted though its gate refuses")
     check_next(state, event.version)
-    add = _with_version_of_a_person if by_hand else _with_version
-    return add(state, event, event.evaluation, new_best=_is_new_best(event.verdict), **changes)
+    return (_with_manual_version if intervenes else _with_version)(state, event, **changes)
 
 
-def _is_new_best(verdict: Verdict | None) -> bool:
-    return verdict is not None and verdict.decision is Decision.ACCEPT_NEW_BEST
-
-
-def _after_revert(state: RunState, event: Reverted) -> RunState:
+def _after_revert(state: RunState, event: Event) -> RunState:
     check_version(state, event.version, event.base)
     label, target = version_label(event.version), version_label(event.target)
     check(event.target < event.version, f"{label} restores {target}, which comes after it")
     if event.verdict is not None:
         check_verdict(event.verdict)
         check(event.verdict.decision.accepted, f"{label} restores a text though its gate refuses")
-    best, cost = _is_new_best(event.verdict), state.cost + event.cost
-    return _with_version_of_a_person(state, event, event.evaluation, new_best=best, cost=cost)
+    return _with_manual_version(state, event)
 
 
-def _after_edit(state: RunState, event: Edited) -> RunState:
-    check_version(state, event.version, event.base)
-    memory = StepMemory(
-        epoch=event.epoch,
-        step=event.step,
-        decision=None,
-        title=event.title,
-        why=event.why,
-        changes=event.changes,
-        base=event.base,
-        author=event.author or "somebody",
-    )
-    return _with_version_of_a_person(state, event, None, new_best=False, memory=_remembered(state, memory))
-
-
-def _after_measurement(state: RunState, event: Measured) -> RunState:
+def _after_measurement(state: RunState, event: Event) -> RunState:
     version, label, current = event.version, version_label(event.version), version_label(state.version)
     check(version == state.version, f"{label} is measured while the current version is {current}")
     check(state.known_evaluation(version) is None, f"{label} is measured though it has a score")
     check_verdict(event.verdict)
     check(not event.verdict.gated, f"{label} is measured, and a gate decided on it")
-    is_best = _is_new_best(event.verdict)
+    is_best = event.decision is Decision.ACCEPT_NEW_BEST
     new = replace(state.versions[version], evaluation=event.evaluation, was_best=is_best)
     best = version if is_best else state.best
-    cost = state.cost + event.cost
-    return _moved(state, event, versions=(*state.versions[:-1], new), best=best, cost=cost)
+    return _moved(state, event, versions=(*state.versions[:-1], new), best=best)
 
 
-def _after_slow_proposal(state: RunState, event: SlowProposed) -> RunState:
+def _after_slow_proposal(state: RunState, event: Event) -> RunState:
     check(state.pending_merge is None, "guidance is proposed while an accepted one is not merged yet")
     check(event.epoch > state.slow_epoch, f"epoch {event.epoch} has two slow updates")
     check_base(state, event.base)
@@ -352,14 +224,134 @@ def _after_slow_proposal(state: RunState, event: SlowProposed) -> RunState:
         optimizer_memory=event.memory or state.optimizer_memory,
         slow_epoch=state.slow_epoch if is_accepted else event.epoch,
         pending_merge=event if is_accepted else None,
-        cost=state.cost + event.cost,
     )
 
 
-def _after_slow_merge(state: RunState, event: SlowMerged) -> RunState:
+def _after_slow_merge(state: RunState, event: Event) -> RunState:
     check(state.pending_merge is not None, "a slow merge without accepted guidance")
     check_verdict(event.verdict)
     check(event.verdict.decision.accepted, "a slow merge though its gate refuses")
     check_version(state, event.version, event.base)
-    best = _is_new_best(event.verdict)
-    return _with_version(state, event, event.evaluation, new_best=best, slow_epoch=event.epoch, pending_merge=None)
+    return _with_version(state, event, slow_epoch=event.epoch, pending_merge=None)
+
+
+def check_common(state: RunState, event: Event) -> None:
+    """Refuse an event that cannot follow ``state``, for every kind."""
+    name = event.kind
+    is_of_person = event.by_hand or event.kind in {EventKind.REVERTED, EventKind.MEASURED}
+    check(state.outcome is None or is_of_person, f"{name} after the run has finished")
+    check(event.run == state.start.run, f"{name} of run {event.run} in run {state.start.run}")
+    check(event.skill == state.start.skill, f"{name} changes {event.skill}, not {state.start.skill}")
+    check(event.epoch >= state.epoch, f"{name} goes back from epoch {state.epoch} to {event.epoch}")
+    if event.kind not in START | ATTEMPTS:
+        check(event.step == state.step, f"{name} names step {event.step} after step {state.step}")
+
+
+def check_step(state: RunState, event: Event) -> None:
+    if event.origin is Origin.STEP:
+        check(event.step == state.step + 1, f"step {event.step} follows step {state.step}")
+    elif event.origin is Origin.META:
+        _check_reflection(state, event)
+    elif event.kind is EventKind.SKIPPED:
+        raise InvariantError(f"a skipped step says that it is a {event.origin}", hint="skillgit fsck")
+    else:
+        label = f"the {event.origin} with number {event.number}"
+        position = (event.epoch, event.step)
+        check(position == (state.epoch, state.step), f"{label} names step {event.step} after step {state.step}")
+        check(event.number == state.interventions + 1, f"{label} follows intervention {state.interventions}")
+        check(event.verdict.gated, f"{label} passed no gate")
+    if event.kind in CANDIDATES and not event.origin.intervenes:
+        check(event.number == 0, f"step {event.step} bears the number of an intervention")
+
+
+def _check_reflection(state: RunState, event: Event) -> None:
+    check(event.step == state.step > 0, f"the reflection on step {event.step} follows step {state.step}")
+    check(event.epoch == state.epoch, f"epoch {event.epoch} is reflected on in epoch {state.epoch}")
+    check(state.meta_epoch < event.epoch, f"epoch {event.epoch} is reflected on twice")
+    is_before = state.slow_epoch < event.epoch and state.pending_merge is None
+    check(is_before, f"epoch {event.epoch} is reflected on after its slow update")
+    is_gated = event.kind is EventKind.SKIPPED or event.verdict.gated
+    check(is_gated, f"the reflection on epoch {event.epoch} passed no gate")
+
+
+def check_base(state: RunState, base: int) -> None:
+    current = version_label(state.version)
+    check(base == state.version, f"a proposal on {version_label(base)} while the current version is {current}")
+
+
+def check_candidate(state: RunState, event: Event) -> None:
+    """Refuse a candidate of a version that there is not; only those of steps may be made of an older one."""
+    at = event.base if event.at is None else event.at
+    if event.origin is not Origin.STEP:
+        check_base(state, event.base)
+        check(event.base == at, f"the {event.origin} after step {event.step} was made of an older version")
+    current = version_label(state.version)
+    for number in (event.base, event.joined or 0, at):
+        is_known = 0 <= number <= state.version
+        check(is_known, f"a proposal on {version_label(number)} while the current version is {current}")
+    if event.kind is EventKind.REJECTED:
+        check(at == state.version, f"a proposal at {version_label(at)} while the current version is {current}")
+        check(event.at != event.base, f"step {event.step} says twice that the run is at {version_label(at)}")
+    check(event.joined != event.base, f"step {event.step} joins {version_label(event.base)} with itself")
+
+
+def check_version(state: RunState, version: int, base: int) -> None:
+    check_base(state, base)
+    check_next(state, version)
+
+
+def check_next(state: RunState, version: int) -> None:
+    check(version == state.version + 1, f"{version_label(version)} follows {version_label(state.version)}")
+
+
+def check_verdict(verdict: Verdict) -> None:
+    check(consistent(verdict), f"the decision {verdict.decision} does not follow from its numbers")
+
+
+def check(holds: bool, otherwise: str) -> None:  # noqa: FBT001 - reads as a sentence
+    """Raise an InvariantError that says ``otherwise`` unless it ``holds``."""
+    if not holds:
+        raise InvariantError(otherwise, hint="skillgit fsck")
+
+
+class VersionOutcomes:
+    """The outcomes of the versions of one run, learnt event by event.
+
+    Attributes:
+        candidate: The outcomes of the text that the newest event measured; None if they are not here.
+        base: The version that the newest event compared it with; None if it compared nothing.
+        repeats: The file with the repeated rollouts behind that; empty if there were none.
+    """
+
+    def __init__(self) -> None:
+        self.candidate: dict[str, Outcome] | None = None
+        self.base: int | None = None
+        self.repeats = b""
+        self._versions: dict[int, dict[str, Outcome] | None] = {}
+        self._scored: list[int] = []
+        self._proposed: tuple[dict[str, Outcome] | None, bytes] = None, b""
+
+    def of(self, version: int) -> Mapping[str, Outcome] | None:
+        return self._versions.get(version)
+
+    @property
+    def of_base(self) -> Mapping[str, Outcome] | None:
+        return None if self.base is None else self.of(self.base)
+
+    def take(self, event: Event, files: Mapping[str, bytes]) -> None:
+        """Learn what ``event`` measured, by its evidence ``files``; a merge rests on what its proposal measured."""
+        own = read_outcomes(files.get(SELECTION)), files.get(REPEATS, b"")
+        self.candidate, self.repeats = self._proposed if event.kind is EventKind.SLOW_MERGED else own
+        self.base = self._scored[-1] if event.kind is EventKind.MEASURED else event.base
+        again = read_outcomes(files.get(BASE))
+        if self.base is not None and again:
+            self._versions[self.base] = (self._versions.get(self.base) or {}) | again
+        if event.kind is EventKind.SLOW_PROPOSED:
+            self._proposed = own
+        version = event.version
+        if version is None or event.evaluation is None:
+            return
+        source = event.evaluation.version if isinstance(event.evaluation, Inherited) else None
+        self._versions[version] = self.candidate if source is None else self._versions.get(source)
+        if source is None or source in self._scored:
+            self._scored.append(version)

@@ -25,12 +25,13 @@ from rapidfuzz import fuzz
 from skillgit.domain.document_rewrite import has_second_frontmatter
 from skillgit.domain.edit import QUARANTINED, Edit, EditReport, Op, normalised
 from skillgit.domain.evaluation import Split
+from skillgit.domain.event import Event
 from skillgit.domain.gate_decision import Decision
 from skillgit.domain.ids import digest
 from skillgit.domain.leaks import Leak, SecretIndex, build_index, find_leak
 from skillgit.domain.proposal import Change, Origin, changed_lines
 from skillgit.domain.protected_regions import frontmatter
-from skillgit.domain.run_state import RunState, StepMemory
+from skillgit.domain.run_state import RunState
 from skillgit.domain.skill import DOCUMENT, Skill
 from skillgit.engine.prompt_sections import CHARACTERS_PER_TOKEN
 from skillgit.errors import ConfigError
@@ -155,13 +156,13 @@ def _repeated(state: RunState, changes: Iterable[Change], base: int) -> Refusal 
     return None
 
 
-def _repetition(step: StepMemory) -> Refusal:
+def _repetition(step: Event) -> Refusal:
     name = f"the reflection on epoch {step.epoch}" if step.origin is Origin.META else f"step {step.step}"
     if step.by_hand:
         name = f"the {step.origin} after step {step.step}"
     why = (
         f"The changed lines are those of {name}, or nearly. On the same version they scored"
-        f" {'at most ' if step.bound else ''}{step.score:.4f} against {step.current:.4f} and were rejected."
+        f" {'at most ' if step.is_bound else ''}{step.verdict.score:.4f} against {step.verdict.current:.4f} and were rejected."
     )
     return Refusal(title=f"repeats what {name} tried", why=why)
 

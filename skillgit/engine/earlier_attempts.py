@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, cast
 from skillgit.domain.address import version_label
 from skillgit.domain.edit import EditStatus
 from skillgit.domain.evaluation import Scored, Split
-from skillgit.domain.event import Accepted, Event, Rejected, Skipped
+from skillgit.domain.event import ATTEMPTS, Event
+from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.evidence_names import LOOKS, PATCH, ROLLOUT, SALVAGE, SCREENING
 from skillgit.domain.proposal import Origin
 from skillgit.domain.run_state import RunState
@@ -105,10 +106,10 @@ class Attempts:
 
     def take(self, event: Event, files: Mapping[str, bytes]) -> None:
         """Take an event of the run with those of its :data:`FILES` that there are."""
-        if not isinstance(event, Accepted | Rejected | Skipped) or event.origin is not Origin.STEP:
+        if event.kind not in ATTEMPTS or event.origin is not Origin.STEP:
             return
         # A skipped step does not say of which version its candidate was made.
-        base = None if isinstance(event, Skipped) else event.base
+        base = None if event.kind is EventKind.SKIPPED else event.base
         before = _read(files.get(ROLLOUT), event.step, base)
         for item, attempt in before.items() if base is not None else ():
             self._attempts.setdefault(item, []).append(attempt)
@@ -174,13 +175,13 @@ def _parts(content: bytes | None) -> list[MeasuredPart]:
     ]
 
 
-def _edits(event: Accepted | Rejected | Skipped, content: bytes | None) -> Iterator[ItemEdit]:
+def _edits(event: Event, content: bytes | None) -> Iterator[ItemEdit]:
     """Yield what the candidate of a step was made of, and the edits that were left out of it."""
     document = cast("dict[str, Any]", loads(content) if content else {})
     version, union, fate = None, 0, Fate.REJECTED
-    if isinstance(event, Accepted):
+    if event.kind is EventKind.ACCEPTED:
         version, fate = event.version, Fate.KEPT
-    elif isinstance(event, Skipped):
+    elif event.kind is EventKind.SKIPPED:
         union = event.taken_up_by or 0
         fate = Fate.JOINED if union else Fate.UNMEASURED
     for row in document.get("edits", ()):

@@ -14,7 +14,8 @@ from datetime import datetime
 from skillgit.domain.cost import Cost
 from skillgit.domain.edit import Application, EditSource, removal, removals, title_of
 from skillgit.domain.evaluation import Scored
-from skillgit.domain.event import Accepted, Rejected, Skipped, SlowMerged, SlowProposed
+from skillgit.domain.event import Event
+from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.evidence_names import COMPARISON
 from skillgit.domain.proposal import BudgetSource, EditRecord, Origin, PatchCounts, changed_lines
 from skillgit.domain.protected_regions import slow_guidance, with_slow_guidance
@@ -101,7 +102,7 @@ async def _propose(session: Session, state: RunState, skill: Skill) -> Revision:
 
 def _judged(
     session: Session, state: RunState, skill: Skill, *, revision: Revision, judgement: Judgement, began: datetime
-) -> Accepted | Rejected:
+) -> Event:
     edits = revision.application.applied
     draft = (revision.draft or Draft()).limited(revision.counts.budget)
     # What the optimizer wrote speaks of all its edits.
@@ -125,9 +126,10 @@ def _judged(
 
 def _skipped(
     session: Session, state: RunState, revision: Revision, objection: Refusal | None, began: datetime
-) -> Skipped:
+) -> Event:
     title, why = (objection.title, objection.why) if objection is not None else _reason(session, revision)
-    return Skipped(
+    return Event(
+        kind=EventKind.SKIPPED,
         run=session.run,
         skill=session.skill_path,
         epoch=state.epoch,
@@ -266,9 +268,10 @@ def with_guidance(skill: Skill, guidance: SkillText) -> Skill:
     return skill.with_text(DOCUMENT, with_slow_guidance(skill.document, guidance))
 
 
-def _event(session: Session, state: RunState, guidance: Guidance, *, memory: str, cost: Cost) -> SlowProposed:
+def _event(session: Session, state: RunState, guidance: Guidance, *, memory: str, cost: Cost) -> Event:
     judgement = guidance.judgement
-    return SlowProposed(
+    return Event(
+        kind=EventKind.SLOW_PROPOSED,
         run=session.run,
         skill=session.skill_path,
         epoch=state.epoch,
@@ -287,10 +290,11 @@ def _event(session: Session, state: RunState, guidance: Guidance, *, memory: str
     )
 
 
-def merge_slow_update(session: Session, state: RunState, proposal: SlowProposed, history: SkillHistory) -> Transition:
+def merge_slow_update(session: Session, state: RunState, proposal: Event, history: SkillHistory) -> Transition:
     if proposal.evaluation is None or proposal.verdict is None:
         raise AssertionError("accepted guidance was measured")
-    event = SlowMerged(
+    event = Event(
+        kind=EventKind.SLOW_MERGED,
         run=session.run,
         skill=session.skill_path,
         epoch=proposal.epoch,

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 
 from skillgit.domain.address import version_label
 from skillgit.domain.evaluation import Evaluation, EvaluationSummary, FailedToEvaluate, Outcome, Scored, Split
-from skillgit.domain.event import Accepted, Measured, Rejected
+from skillgit.domain.event import Event
+from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.gate_decision import GateRule, Verdict, decide, decide_items, flips
 from skillgit.domain.gate_policies import Policy
 from skillgit.domain.outcomes import BASE, REPEATS, averaged, outcome_row
@@ -155,7 +156,7 @@ def judged(session: Session, state: RunState, comparison: MeasuredCandidate, *, 
     )
 
 
-def judged_event(session: Session, state: RunState, judgement: Judgement, **facts: object) -> Accepted | Rejected:
+def judged_event(session: Session, state: RunState, judgement: Judgement, **facts: object) -> Event:
     """Return the event of a candidate, by default on the current version, with ``facts`` besides the judgement's."""
     facts = {"base": state.version} | facts
     facts |= {
@@ -169,8 +170,8 @@ def judged_event(session: Session, state: RunState, judgement: Judgement, **fact
         "models": session.models,
     }
     if judgement.verdict.decision.accepted:
-        return Accepted(**facts, version=state.version + 1)  # type: ignore[arg-type]
-    return Rejected(**facts, at=state.version if state.version != facts["base"] else None)  # type: ignore[arg-type]
+        return Event(kind=EventKind.ACCEPTED, **facts, version=state.version + 1)  # type: ignore[arg-type]
+    return Event(kind=EventKind.REJECTED, **facts, at=state.version if state.version != facts["base"] else None)  # type: ignore[arg-type]
 
 
 async def measured_base(session: Session, skill: Skill, version: int) -> tuple[Evaluation, evidence_files.Evidence]:
@@ -244,7 +245,8 @@ async def measure_version(session: Session, state: RunState, history: SkillHisto
             f"none of the {judgement.evaluation.n} selection items could be evaluated with {version_label(version)}",
             hint="skillgit doctor asks each model once and says what is wrong",
         )
-    event = Measured(
+    event = Event(
+        kind=EventKind.MEASURED,
         run=session.run,
         skill=session.skill_path,
         epoch=state.epoch,

@@ -6,8 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import groupby
 
+from skillgit.domain.event import Event
+from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.proposal import FINDING, LEFT_OUT, Change, Feedback, Origin, Tried
-from skillgit.domain.run_state import RunState, StepMemory
+from skillgit.domain.run_state import RunState
 from skillgit.domain.skill import Skill
 from skillgit.domain.untrusted.json_limits import loads
 from skillgit.domain.untrusted.model_text import clean_line
@@ -59,9 +61,7 @@ class Background:
 _NOTHING = Background()
 
 
-def history_section(
-    steps: Sequence[StepMemory], max_tokens: int = HISTORY_TOKENS, background: Background = _NOTHING
-) -> str:
+def history_section(steps: Sequence[Event], max_tokens: int = HISTORY_TOKENS, background: Background = _NOTHING) -> str:
     """Return what was tried, newest first, in about ``max_tokens``; the newest step always, its epoch with reasons.
 
     Findings of earlier steps are left out: an analyst has its own, and they were most of a long history.
@@ -107,7 +107,7 @@ def _length_section(session: Session, skill: Skill) -> str:
 
 
 def record_section(
-    steps: Sequence[StepMemory], max_tokens: int, background: Background = _NOTHING, *, has_findings: bool = False
+    steps: Sequence[Event], max_tokens: int, background: Background = _NOTHING, *, has_findings: bool = False
 ) -> str:
     """Return what the steps of an epoch tried, and where ``has_findings``, what their analysts had found."""
     text = _told(steps, max_tokens, background, in_full=lambda _: True, has_findings=has_findings)
@@ -115,18 +115,18 @@ def record_section(
 
 
 def _told(
-    steps: Sequence[StepMemory],
+    steps: Sequence[Event],
     max_tokens: int,
     background: Background,
     *,
-    in_full: Callable[[StepMemory], bool],
+    in_full: Callable[[Event], bool],
     has_findings: bool = False,
 ) -> str:
     """Return the newest steps in full, then older ones by their titles, as far as they fit."""
     lines: list[str] = []
     room = max_tokens * CHARACTERS_PER_TOKEN
     for step in reversed(steps):
-        trials = background.trials(step.step) if step.origin is Origin.STEP and not step.author else ()
+        trials = background.trials(step.step) if step.origin is Origin.STEP and not step.by_hand else ()
         text = _step(step, background, in_full=in_full(step), trials=trials, has_findings=has_findings)
         if lines and len(text) + 1 > room:
             text = _step(step, background, in_full=in_full(step))
@@ -141,8 +141,8 @@ def _told(
     return "\n".join(lines)
 
 
-def _head(step: StepMemory) -> str:
-    if step.author:
+def _head(step: Event) -> str:
+    if step.kind is EventKind.EDITED:
         return f"a person edited the skill by hand after step {step.step} (epoch {step.epoch}): {step.title}"
     meta = step.origin is Origin.META
     name = f"epoch {step.epoch} reflection" if meta else f"step {step.step} (epoch {step.epoch})"
@@ -150,21 +150,21 @@ def _head(step: StepMemory) -> str:
         name = f"{step.origin} that a person asked for after step {step.step} (epoch {step.epoch})"
     if step.decision is None:
         return f"{name} skipped: {step.title}"
-    bound = "at most " if step.bound else ""
-    return f"{name} {step.decision} {bound}{step.score:.4f} against {step.current:.4f}: {step.title}"
+    bound = "at most " if step.is_bound else ""
+    return f"{name} {step.decision} {bound}{step.verdict.score:.4f} against {step.verdict.current:.4f}: {step.title}"
 
 
 def _step(
-    step: StepMemory, background: Background, *, in_full: bool, trials: Sequence[str] = (), has_findings: bool = False
+    step: Event, background: Background, *, in_full: bool, trials: Sequence[str] = (), has_findings: bool = False
 ) -> str:
     lines = [_head(step)]
     if in_full:
         paragraphs = (text for text in step.why.split("\n\n") if text and (has_findings or not FINDING.match(text)))
         lines += [text if text.startswith(LEFT_OUT) else f"because: {text}" for text in paragraphs]
     lines += _change_lines(step.changes, background.lines)
-    if step.fixes or step.breaks or step.is_tie:
+    if step.fixed or step.broken or step.is_tie:
         score = "equal score" if step.is_tie else "held out"
-        lines.append(f"{score}: {len(step.fixes)} items fixed, {len(step.breaks)} broken")
+        lines.append(f"{score}: {len(step.fixed)} items fixed, {len(step.broken)} broken")
     return "\n  ".join([*lines, *trials])
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from skillgit.domain.evaluation import Evaluation, Scored, Split, mean_tokens
-from skillgit.domain.event_keys import step_scope
+from skillgit.domain.event import step_scope
 from skillgit.domain.gate_decision import GateRule
 from skillgit.domain.run_state import RunState
 from skillgit.domain.skill import Skill

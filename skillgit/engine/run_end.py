@@ -249,6 +249,8 @@ def _null_result(state: RunState, first: float) -> str:
             f"{summary}; too few items could be evaluated to decide on {count}, and no other scores above the"
             f" seed's {first:.4f}."
         )
-    if any(step.decision is Decision.REJECT and step.score > first and not step.bound for step in state.memory):
+    if any(
+        step.decision is Decision.REJECT and step.verdict.score > first and not step.is_bound for step in state.memory
+    ):
         return f"{summary} and the gate took none in place of the seed, which scores {first:.4f}."
     return f"{summary} and none scores above the seed's {first:.4f}."

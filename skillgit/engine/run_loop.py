@@ -13,8 +13,17 @@ from dataclasses import dataclass, field, replace
 from skillgit.domain.address import version_label
 from skillgit.domain.cost import Cost
 from skillgit.domain.evaluation import FailedToEvaluate, FailureKind, Loading, Scored, Split
-from skillgit.domain.event import RunFinished, RunOutcome, RunStarted, SlowMerged
-from skillgit.domain.event_keys import finish_scope, measure_scope, meta_scope, slow_scope, start_scope, step_scope
+from skillgit.domain.event import (
+    Event,
+    RunOutcome,
+    finish_scope,
+    measure_scope,
+    meta_scope,
+    slow_scope,
+    start_scope,
+    step_scope,
+)
+from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.run_state import RunState
 from skillgit.domain.skill import Skill
 from skillgit.domain.trajectory import Item, Rollout
@@ -140,7 +149,7 @@ class Trainer:
         except BaseException:
             await self.close()
             raise
-        if transition is None or isinstance(transition.event, SlowMerged):  # which asks no model
+        if transition is None or transition.event.kind is EventKind.SLOW_MERGED:  # which asks no model
             return transition
         return replace(transition, evidence=evidence_files.merged([transition.evidence, unanswered_file(self.session)]))
 
@@ -247,7 +256,8 @@ class Trainer:
                 f" {summary.scored} selection items that have a score",
                 hint="-o gate.objective=score compares scores alone",
             )
-        event = RunStarted(
+        event = Event(
+            kind=EventKind.RUN_STARTED,
             run=session.run,
             skill=session.skill_path,
             title=f"train {start.skill.name} on {session.task.environment.info.name}",
@@ -292,7 +302,8 @@ class Trainer:
         words = outcome_words(session, state, outcome)
         finish = finish_sentence(session, state, outcome, tests)
         sentences = (loading_sentence(state), finish, stop, cut_sentence(state), placebo.sentence)
-        event = RunFinished(
+        event = Event(
+            kind=EventKind.RUN_FINISHED,
             run=session.run,
             skill=session.skill_path,
             epoch=state.epoch,

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import cast
 
 from skillgit.domain.document_rewrite import ProposalKind, UpdateMode
 from skillgit.domain.edit import Application, Edit, EditReport, EditStatus, apply
 from skillgit.domain.evaluation import Scored, Split
-from skillgit.domain.event import Event, Rejected
+from skillgit.domain.event import Event
+from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.evidence_names import PATCH, SALVAGE
 from skillgit.domain.gate_decision import Decision, Verdict
 from skillgit.domain.proposal import EditRecord
@@ -38,7 +38,7 @@ def worth_salvaging(session: Session, event: Event) -> bool:
     """Say whether ``event`` rejects a patch of which a part may pass: one that is not known to have broken nothing."""
     return (
         session.settings.optimizer.salvage
-        and isinstance(event, Rejected)
+        and event.kind is EventKind.REJECTED
         and event.verdict.decision is Decision.REJECT
         and event.patch.applied >= FEWEST_EDITS
         and event.patch.mode.proposals is ProposalKind.EDITS
@@ -69,7 +69,7 @@ async def salvage(
             continue
         transition = await judge(part.application)
         rows.append(_row(part, transition.event))
-        if not isinstance(transition.event, Rejected):
+        if transition.event.kind is not EventKind.REJECTED:
             return replace(transition, evidence=evidence_files.merged([transition.evidence, _kept(whole, rows)]))
     files = {SALVAGE: evidence_files.json_file({"parts": rows})}
     return replace(whole, evidence=evidence_files.merged([whole.evidence, files]))
@@ -92,7 +92,7 @@ def halves(edits: Sequence[Edit]) -> list[tuple[Edit, ...]]:
 
 async def _parts(session: Session, skill: Skill, whole: Transition, edits: Sequence[Edit]) -> list[PatchPart]:
     """Return the halves that work alone, the one that breaks least first."""
-    item_ids = set(whole.event.broken) if isinstance(whole.event, Rejected) else set()
+    item_ids = set(whole.event.broken) if whole.event.kind is EventKind.REJECTED else set()
     items = [item for item in session.task.items[Split.SELECTION] if item.id in item_ids]
     before = await roll_out(session, skill, items, "selection")
     parts = [_apart(skill, half, edits) for half in halves(edits)]
@@ -135,14 +135,14 @@ def _apart(skill: Skill, half: Sequence[Edit], edits: Sequence[Edit]) -> Applica
 
 
 def _row(part: PatchPart, event: Event) -> dict[str, object]:
-    verdict = getattr(event, "verdict", None)
+    verdict = event.verdict
     return {
         "edits": [edit_fields(edit) for edit in part.application.applied],
         "breaks": part.breaks,
         "decision": verdict.decision.value if verdict is not None else "",
         "score": verdict.score if verdict is not None else None,
-        "fixed": list(getattr(event, "fixed", ())),
-        "broken": list(getattr(event, "broken", ())),
+        "fixed": list(event.fixed),
+        "broken": list(event.broken),
     }
 
 
@@ -153,7 +153,7 @@ def _kept(whole: Transition, rows: list[dict[str, object]]) -> evidence_files.Ev
         for path, content in whole.evidence.items()
         if path.startswith((PATCH, "selection"))
     }
-    event = cast("Rejected", whole.event)
+    event = whole.event
     verdict, flips = event.verdict, {"fixed": list(event.fixed), "broken": list(event.broken)}
     summary = {"score": verdict.score, "current": verdict.current, "p": verdict.p, **flips}
     return files | {SALVAGE: evidence_files.json_file({"whole": summary, "parts": rows})}

@@ -9,7 +9,8 @@ from datetime import datetime
 from skillgit.domain.document_rewrite import ProposalKind, UpdateMode
 from skillgit.domain.edit import Application, EditStatus, in_words, removal, removals, title_of
 from skillgit.domain.evaluation import Scored
-from skillgit.domain.event import Skipped
+from skillgit.domain.event import Event
+from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.proposal import EditRecord, PatchCounts, Screening, changed_lines
 from skillgit.domain.run_state import RunState
 from skillgit.domain.skill import Skill
@@ -73,7 +74,7 @@ async def settled(
 
     edits = proposal.application.applied
     transition = await salvage(session, state, search.skill, whole, edits=edits, judge=measured_part)
-    return replace(transition, event=replace(transition.event, cost=session.cost_since(began)))  # type: ignore[arg-type]
+    return replace(transition, event=replace(transition.event, cost=session.cost_since(began)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,7 +190,8 @@ def skipped(session: Session, trial: Trial, *, began: datetime, left_to: int = 0
     search, proposal = trial.search, trial.proposal
     union = left_to if left_to and trial.is_alive else None
     title, reason = _why_skipped(session, trial, union)
-    event = Skipped(
+    event = Event(
+        kind=EventKind.SKIPPED,
         run=session.run,
         skill=session.skill_path,
         epoch=epoch_of(search.step, session.per_epoch),

@@ -10,37 +10,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from math import ceil, fsum
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from skillgit.domain.cost import Cost
-from skillgit.domain.evaluation import EvaluationSummary, Gauge
-from skillgit.domain.event import (
-    NOBODY,
-    Accepted,
-    Edited,
-    Event,
-    Gated,
-    Measured,
-    Rejected,
-    Reverted,
-    RunFinished,
-    RunStarted,
-    Skipped,
-    SlowMerged,
-    SlowProposed,
-    event_origin,
-    version_of,
-)
+from skillgit.domain.evaluation import Gauge
+from skillgit.domain.event import Event
 from skillgit.domain.event_kinds import TRAITS, EventKind
-from skillgit.domain.gate_decision import Verdict
 from skillgit.domain.outcomes import known_tokens
-from skillgit.domain.proposal import EditRecord, PatchCounts, Screening
+from skillgit.domain.proposal import PatchCounts
 from skillgit.domain.untrusted.json_limits import loads
 from skillgit.errors import InvariantError
-from skillgit.index.schema import AMOUNTS
+from skillgit.index.schema import AMOUNTS, COLUMNS, EVENT_FACTS
 from skillgit.index.version_queries import Before, Versions
 
 if TYPE_CHECKING:
@@ -124,7 +106,18 @@ Row = tuple[Any, ...]
 
 _SHORT = 12
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_COUNTS = frozenset(entry.name for entry in fields(PatchCounts))
 _amounts = attrgetter(*AMOUNTS)
+_facts = attrgetter(*EVENT_FACTS.values())
+_texts = [COLUMNS["event"][name] is str for name in EVENT_FACTS]
+_edit_columns = attrgetter(*[*COLUMNS["edit"]][2:])
+_CANDIDATE = [
+    ("screening", name.removeprefix("screen_"))
+    if name.startswith("screen_")
+    else ("stop" if name in {"items", "saved", "stopped"} else "patch" if name in _COUNTS else "verdict", name)
+    for name in [*COLUMNS["candidate"]][1:]
+]
+"""The columns of a candidate behind its event, each with the fact that has the attribute."""
 _TABLES = ("event", "candidate", "spent", "edit", "evaluation", "item_outcome", "flip", "search", "gauge")
 
 
@@ -156,25 +149,6 @@ class Rows:
     plan: PlanRow | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Parts:
-    """What the kinds of events have, under one name each."""
-
-    version: int | None = None
-    base: int | None = None
-    joined: int | None = None
-    measures: int | None = None
-    merge: bool = False
-    verdict: Verdict | None = None
-    patch: PatchCounts | None = None
-    edits: tuple[EditRecord, ...] = ()
-    evaluations: tuple[EvaluationSummary, ...] = ()
-    removals: tuple[str, ...] = ()
-    additions: tuple[str, ...] = ()
-    outcome: str = ""
-    screening: Screening | None = None
-
-
 def rows_of(run: str, records: Sequence[Recorded], beside: Beside, first: int = 1) -> Rows:
     """Return the rows of ``records``, the events of ``run`` in their order, numbered from ``first`` on."""
     _check_run(run, records)
@@ -182,24 +156,22 @@ def rows_of(run: str, records: Sequence[Recorded], beside: Beside, first: int = 
     event, candidate, spending, edit, evaluation, outcome, flip, search, gauge = (rows.tables[name] for name in _TABLES)
     versions = Versions(beside.before)
     for number, record in enumerate(records, first):
-        parts, proof = _parts(record.event), beside.proof(record.event.kind, record.evidence)
-        event.append(_event_row(number, record, parts, is_loaded=proof is not None))
-        if parts.verdict is not None or parts.patch is not None:
-            candidate.append(_candidate_row(number, parts))
-        if not isinstance(record.event, SlowMerged | Edited):
-            spending.extend((number, part.role, part.stage, *_amounts(part.cost)) for part in record.event.cost.parts)
-        edit.extend(_edit_rows(number, parts))
-        evaluation.extend(_evaluation_rows(number, parts))
-        if isinstance(record.event, Accepted | Rejected | SlowProposed | Reverted | Measured):
-            flip.extend(_flip_rows(number, record.event.fixed, record.event.broken))
-        if isinstance(record.event, RunStarted) and record.event.gauge != Gauge():
-            gauge.append((run, str(record.event.gauge.metric), record.event.gauge.soft_weight))
-        search.append(_search_row(number, record, parts, beside.seed))
+        fact, proof = record.event, beside.proof(record.event.kind, record.evidence)
+        event.append(_event_row(number, record, is_loaded=proof is not None))
+        if fact.verdict is not None or fact.patch is not None:
+            candidate.append(_candidate_row(number, fact))
+        spending.extend((number, part.role, part.stage, *_amounts(part.cost)) for part in fact.cost.parts)
+        edit.extend((number, position, *_edit_columns(entry)) for position, entry in enumerate(fact.edits))
+        evaluation.extend(_evaluation_rows(number, fact))
+        flip.extend(_flip_rows(number, fact.fixed, fact.broken))
+        if fact.gauge != Gauge():
+            gauge.append((run, str(fact.gauge.metric), fact.gauge.soft_weight))
+        search.append(_search_row(number, record, beside.seed))
         if proof is not None:
             outcome.extend((number, *row) for row in proof.outcomes)
-            if isinstance(record.event, RunStarted):
+            if fact.kind is EventKind.RUN_STARTED:
                 rows.plan = proof.plan
-        versions.take(number, record.event)
+        versions.take(number, fact)
     rows.tables["version"], rows.measurements = versions.rows, versions.measured
     rows.tables["tally"] = list(_tally_rows(run, event, spending, beside.before.tally()))
     return rows
@@ -213,40 +185,13 @@ def _check_run(run: str, records: Iterable[Recorded]) -> None:
             raise InvariantError(sentence, hint="skillgit fsck")
 
 
-def _parts(event: Event) -> _Parts:
-    """Return what ``event`` has of what the tables hold: any kind of event may have any of it."""
-    changes = tuple(getattr(event, "changes", ()))
-    old_lines, new_lines = (tuple(change.text for change in changes if change.sign == sign) for sign in "-+")
-    guidance = (event.guidance,) if isinstance(event, SlowProposed) else ()
-    evaluations = event.evaluations if isinstance(event, RunFinished) else (getattr(event, "evaluation", None),)
-    return _Parts(
-        version=version_of(event),
-        base=getattr(event, "base", None),
-        joined=getattr(event, "joined", None),
-        measures=event.version if isinstance(event, Measured) else None,
-        merge=isinstance(event, SlowMerged),
-        verdict=event.verdict if isinstance(event, Gated) else None,
-        patch=getattr(event, "patch", None),
-        edits=getattr(event, "edits", ()),
-        evaluations=tuple(evaluation for evaluation in evaluations if isinstance(evaluation, EvaluationSummary)),
-        removals=old_lines,
-        additions=new_lines + guidance,
-        outcome=str(event.outcome) if isinstance(event, RunFinished) else "",
-        screening=getattr(event, "screening", None),
-    )
-
-
-def _event_row(number: int, record: Recorded, parts: _Parts, *, is_loaded: bool) -> tuple[Any, ...]:
-    event, (at, step, rank, intervention) = record.event, record.order
-    of = event.of if isinstance(event, Accepted | Rejected) else ""
-    author = event.author if isinstance(event, Edited) else ""
-    union = event.taken_up_by if isinstance(event, Skipped) else None
-    position = (event.kind, at, rank, step, intervention, event.epoch, parts.version, parts.base, parts.joined, union)
-    texts = (event.title, event_origin(event).value, of, author, event.skill)
-    facts = (int(record.time.timestamp()), parts.outcome, record.evidence, int(is_loaded))
-    models, cost = (NOBODY, Cost()) if isinstance(event, SlowMerged | Edited) else (event.models, event.cost)
-    names = (models.target, models.optimizer, models.judge)
-    return (number, event.run, record.commit, *position, *texts, *facts, *names, *_amounts(cost))
+def _event_row(number: int, record: Recorded, *, is_loaded: bool) -> Row:
+    event = record.event
+    values = zip(_texts, _facts(event), strict=True)
+    facts = ("" if is_text and value is None else value for is_text, value in values)
+    names = (event.models.target, event.models.optimizer, event.models.judge)
+    position = (record.at, event.rank, int(record.time.timestamp()), record.evidence, int(is_loaded))
+    return (number, record.commit, event.kind, *position, *facts, *names, *_amounts(event.cost))
 
 
 _MODELS, _COSTS = slice(-3 - len(AMOUNTS), -len(AMOUNTS)), slice(-len(AMOUNTS), None)
@@ -283,30 +228,25 @@ def _exact_sum(values: Sequence[float], rest: float) -> tuple[float, float]:
         return sum(values), 0.0
 
 
-def _candidate_row(number: int, parts: _Parts) -> tuple[Any, ...]:
-    gate: tuple[Any, ...] = (None,) * 13
-    if (verdict := parts.verdict) is not None:
-        words = (str(verdict.decision), str(verdict.policy), str(verdict.metric), verdict.soft_weight)
-        numbers = (verdict.score, verdict.current, verdict.best, verdict.fixed, verdict.broken, verdict.p)
-        gate = (*words, *numbers, *_stop(parts))
-    counts: tuple[Any, ...] = (None,) * 5
-    if (patch := parts.patch) is not None:
-        counts = (patch.merged, patch.ranked, patch.applied, patch.skipped, patch.budget)
-    outrun = None if verdict is None else verdict.outrun
-    tokens = (None, None) if verdict is None else (verdict.tokens, verdict.tokens_before)
-    screening = parts.screening
-    screening_counts: tuple[Any, ...] = (None,) * 4
-    if screening is not None:
-        screening_counts = (screening.failing, screening.fixed, screening.solved, screening.broken)
-    return (number, *gate, *counts, outrun, *screening_counts, *tokens)
+def _candidate_row(number: int, event: Event) -> Row:
+    sources = {"verdict": event.verdict, "patch": event.patch, "screening": event.screening, "stop": _stop(event)}
+    return (number, *(getattr(sources[source], name, None) for source, name in _CANDIDATE))
 
 
-def _stop(parts: _Parts) -> tuple[int | None, int | None, int]:
-    """Return a candidate's items, how many were saved, and whether it was stopped; a version is not a candidate."""
-    if parts.merge or parts.measures is not None or not parts.evaluations:
-        return (None, None, 0)
-    evaluation = parts.evaluations[0]
-    return (evaluation.n, evaluation.unneeded - evaluation.spare, int(evaluation.stopped))
+class _Stop(NamedTuple):
+    items: int | None = None  # the items of a candidate
+    saved: int | None = None  # how many of them were saved
+    stopped: int = 0  # whether its evaluation was stopped
+
+
+def _stop(event: Event) -> _Stop | None:
+    """Return when a candidate's evaluation ended; a version is not a candidate."""
+    if event.verdict is None:
+        return None
+    summary = event.summary
+    if event.kind in {EventKind.SLOW_MERGED, EventKind.MEASURED} or summary is None:
+        return _Stop()
+    return _Stop(summary.n, summary.unneeded - summary.spare, int(summary.stopped))
 
 
 def _flip_rows(number: int, fixes: Iterable[str], breaks: Iterable[str]) -> Iterable[tuple[int, str, int]]:
@@ -315,22 +255,18 @@ def _flip_rows(number: int, fixes: Iterable[str], breaks: Iterable[str]) -> Iter
     return [(number, item, is_gain) for item, is_gain in rose.items() if not _SURROGATE.search(item)]
 
 
-def _edit_rows(number: int, parts: _Parts) -> Iterable[tuple[Any, ...]]:
-    for position, edit in enumerate(parts.edits):
-        yield number, position, str(edit.op), edit.file, edit.support, str(edit.source), edit.anchor
+def _evaluation_rows(number: int, event: Event) -> Iterable[Row]:
+    own = (event.summary,) if event.summary is not None else ()
+    for position, summary in enumerate((*own, *event.evaluations)):
+        version = event.version if summary.version is None else summary.version
+        counts = (summary.n, summary.scored, summary.hard, summary.soft, summary.seed)
+        yield (number, position, summary.split, version, summary.item_set, *counts)
 
 
-def _evaluation_rows(number: int, parts: _Parts) -> Iterable[tuple[Any, ...]]:
-    for position, evaluation in enumerate(parts.evaluations):
-        own = parts.version if parts.measures is None else parts.measures
-        version = own if evaluation.version is None else evaluation.version
-        counts = (evaluation.n, evaluation.scored, evaluation.hard, evaluation.soft, evaluation.seed)
-        yield (number, position, str(evaluation.split), version, evaluation.item_set, *counts)
-
-
-def _search_row(
-    number: int, record: Recorded, parts: _Parts, seed: Callable[[Recorded], str]
-) -> tuple[int, str, str, str]:
-    body = "\n".join((record.event.why, *parts.removals))
-    text = seed(record) if isinstance(record.event, RunStarted) else "\n".join(parts.additions)
-    return number, record.event.title, body, text
+def _search_row(number: int, record: Recorded, seed: Callable[[Recorded], str]) -> tuple[int, str, str, str]:
+    event = record.event
+    removals, additions = ([change.text for change in event.changes if change.sign == sign] for sign in "-+")
+    body = "\n".join((event.why, *removals))
+    is_start = event.kind is EventKind.RUN_STARTED
+    text = seed(record) if is_start else "\n".join([*additions, *filter(None, [event.guidance])])
+    return number, event.title, body, text

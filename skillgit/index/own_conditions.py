@@ -6,7 +6,8 @@ from collections.abc import Collection
 from typing import Literal
 
 from skillgit.domain.evaluation import item_set_digest
-from skillgit.domain.event import RunStarted
+from skillgit.domain.event import Event
+from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.untrusted.json_limits import loads
 from skillgit.index import item_queries
 from skillgit.index.refresh import Index
@@ -30,11 +31,11 @@ class OwnConditions:
     def __init__(self, index: Index, run: str) -> None:
         self._index = index
         self._run = run
-        self._start: RunStarted | None = None
+        self._start: Event | None = None
         self._evidence = ""
         for commit, evidence in index.select(_START, (run,)):
             event = read_commit(index.repo, commit).event
-            self._start, self._evidence = (event if isinstance(event, RunStarted) else None), evidence or ""
+            self._start, self._evidence = (event if event.kind is EventKind.RUN_STARTED else None), evidence or ""
         self._setup = str(self._document(_ENVIRONMENT).get("setup") or "")
         self._splits = self._document(_SPLITS)
         self._sets: dict[str, frozenset[str]] = {}

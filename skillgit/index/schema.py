@@ -11,8 +11,9 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
+from skillgit.domain.event import FACTS, Event
 from skillgit.files import locked
 from skillgit.lazy import loaded_on_use
 
@@ -36,7 +37,7 @@ def glance(path: Path, query: str, values: Sequence[object] = ()) -> list[tuple[
         return None
 
 
-SCHEMA = 14
+SCHEMA = 15
 """Grows by one with every change of the tables, the views or what is written into them."""
 
 HIDEABLE = "kind IN ('rejected', 'slow-proposed', 'slow-merged')"
@@ -55,6 +56,15 @@ _AMOUNTS = """calls:int tokens_in:int tokens_out:int usd:float seconds:float cac
 AMOUNTS = _columns(_AMOUNTS)
 """The columns of a cost; they are the fields of ``skillgit.domain.cost.Cost``."""
 
+EVENT_FACTS = {name: declared.column for name, declared in FACTS.items() if declared.column}
+"""The columns of an event that are facts of it, each with the attribute that it holds."""
+
+
+def _fact_columns() -> str:
+    hints = get_type_hints(Event)
+    return " ".join(f"{name}:int" if int in {hints[name], *get_args(hints[name])} else name for name in EVENT_FACTS)
+
+
 TALLY_KEY = ("run", "target", "optimizer", "judge", "level", "role", "stage")
 
 _TABLES = {
@@ -71,8 +81,7 @@ _TABLES = {
     "gauge": ("run", "run metric soft_weight:float"),
     "event": (
         "id",
-        f"""id:int run oid kind at:int rank:int step:int number:int epoch:int version:int base:int joined:int
-        taken_up_by:int title origin of author skill time:int outcome evidence loaded:int target optimizer judge
+        f"""id:int oid kind at:int rank:int time:int evidence loaded:int {_fact_columns()} target optimizer judge
         {_AMOUNTS}""",
     ),
     "spent": ("event role stage", f"event:int role stage {_AMOUNTS}"),
@@ -100,6 +109,7 @@ _TABLES = {
     "note": ("oid position", "oid position:int line"),
 }
 """The key of each table, and its columns."""
+COLUMNS = {name: _columns(columns) for name, (_, columns) in _TABLES.items()}
 
 _LOOKUPS = {
     "event_by_commit": "event (oid)",
@@ -237,10 +247,10 @@ def create(connection: sqlite3.Connection) -> None:
         if connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone():
             raise sqlite3.DatabaseError("the index has another schema")
         database = sqlite_utils.Database(connection)
-        for name, (key_columns, columns) in _TABLES.items():
+        for name, (key_columns, _) in _TABLES.items():
             keys = tuple(key_columns.split())
             key = keys if len(keys) > 1 else keys[0]
-            table = database.create_table_sql(name, _columns(columns), pk=key).strip(" \n;")
+            table = database.create_table_sql(name, COLUMNS[name], pk=key).strip(" \n;")
             # a table of rows with longer keys is kept in the order of its keys, without a second copy of them
             connection.execute(table if keys in (("id",), ("event",)) else f"{table} WITHOUT ROWID")
         _create_lookups(connection)

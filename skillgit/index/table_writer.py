@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from skillgit import __version__
-from skillgit.domain.event_keys import OrderKey
+from skillgit.domain.event import OrderKey
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.skill import DOCUMENT
 from skillgit.errors import FormatVersionError, InvariantError, NoBeginningError, SkillgitError, TrailerError

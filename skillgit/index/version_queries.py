@@ -9,7 +9,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from skillgit.domain.address import version_label
-from skillgit.domain.event import Edited, Event, Inherited, MakesVersion, Measured, SlowMerged, SlowProposed
+from skillgit.domain.event import Event, Inherited
+from skillgit.domain.event_kinds import EventKind
 from skillgit.errors import InvariantError
 from skillgit.index.refresh import Index
 from skillgit.index.schema import SCORE
@@ -105,13 +106,13 @@ class Versions:
 
     def take(self, number: int, event: Event) -> None:
         """Take in ``event``, numbered ``number``; an InvariantError if its version exists already."""
-        if isinstance(event, SlowProposed):
+        if event.kind is EventKind.SLOW_PROPOSED:
             self._proposals.setdefault(event.epoch, number)
-        elif isinstance(event, Measured):
+        elif event.kind is EventKind.MEASURED:
             self._measure(number, event)
-        elif isinstance(event, MakesVersion):
-            source, scores = self._told(number, event)
-            self._make(event.run, event.version, number, scores, source)
+        elif event.new_version is not None:
+            source, scores = self._source(number, event)
+            self._make(event.run, event.new_version, number, scores, source)
 
     def _make(self, run: str, version: int, number: int, scores: Scores, source: int | None = None) -> None:
         if version in self._rows_by_version or self._before.scores(version) is not None:
@@ -121,7 +122,7 @@ class Versions:
         self.rows.append(row)
         self._rows_by_version[version], self._scores[version] = row, scores
 
-    def _measure(self, number: int, event: Measured) -> None:
+    def _measure(self, number: int, event: Event) -> None:
         evaluation = event.evaluation
         scores = (number, evaluation.hard, evaluation.soft, evaluation.n, evaluation.scored)
         self._scores[event.version] = scores
@@ -131,15 +132,15 @@ class Versions:
         else:
             row[3:] = [number, None, *scores[1:]]
 
-    def _told(self, number: int, event: MakesVersion) -> tuple[int | None, Scores]:
-        if isinstance(event, Edited):
+    def _source(self, number: int, event: Event) -> tuple[int | None, Scores]:
+        if event.evaluation is None:
             return None, _UNMEASURED
-        evaluation = event.evaluation
-        if isinstance(evaluation, Inherited):
-            scores = self._scores.get(evaluation.version) or self._before.scores(evaluation.version)
-            return evaluation.version, scores or _UNMEASURED
-        measured_by = self._proposal(event.epoch) if isinstance(event, SlowMerged) else number
-        return None, (measured_by, evaluation.hard, evaluation.soft, evaluation.n, evaluation.scored)
+        if isinstance(event.evaluation, Inherited):
+            source = event.evaluation.version
+            return source, self._scores.get(source) or self._before.scores(source) or _UNMEASURED
+        summary = event.evaluation
+        measured_by = self._proposal(event.epoch) if event.kind is EventKind.SLOW_MERGED else number
+        return None, (measured_by, summary.hard, summary.soft, summary.n, summary.scored)
 
     def _proposal(self, epoch: int) -> int | None:
         number = self._proposals.get(epoch)

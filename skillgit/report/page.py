@@ -122,7 +122,7 @@ _METRICS = {Metric.HARD: "hard score", Metric.SOFT: "soft score", Metric.MIXED: 
 
 def verdict_of(entry: EventStory) -> Verdict | None:
     """Return the gate's decision on an event; None if it passed no gate, or is not reported in full."""
-    return getattr(entry.event, "verdict", None)
+    return None if entry.event is None else entry.event.verdict
 
 
 def rule(verdict: Verdict | None) -> str:

@@ -23,36 +23,19 @@ import re
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from operator import attrgetter
-from typing import Any, Literal, NamedTuple, TypedDict
+from typing import Any, Literal, NamedTuple
 
 from skillgit.domain.address import Address, version_label
-from skillgit.domain.evaluation import EvaluationSummary
-from skillgit.domain.event import (
-    Accepted,
-    Edited,
-    Event,
-    Gated,
-    Inherited,
-    Measured,
-    Rejected,
-    Reverted,
-    RunFinished,
-    RunStarted,
-    Skipped,
-    SlowProposed,
-    event_address,
-    event_origin,
-)
-from skillgit.domain.event_keys import OrderKey, event_order
-from skillgit.domain.event_kinds import TRAITS, AddressKind
+from skillgit.domain.event import FACTS_OF, Event, OrderKey
+from skillgit.domain.event_kinds import TRAITS, AddressKind, EventKind
 from skillgit.domain.proposal import Change, Origin
 from skillgit.domain.untrusted.model_text import clean_paragraphs, storable, verbatim
 from skillgit.errors import DataError, InvariantError, TrailerError
-from skillgit.store.trailer_table import KINDS, TRAILERS, bearers
+from skillgit.store.trailer_table import KINDS, TRAILERS
 from skillgit.store.trailer_values import NEEDED, Record, read_cost
 from skillgit.store.trailers import PREFIX, TrailerBlock, format_block, parse_block
 
@@ -67,59 +50,45 @@ _UNSAFE_IN_ID = re.compile(r"[%\x00-\x20\x7f-\xa0\xad\u200b-\u200f\u2028-\u202e\
 _ENCODED = re.compile(r"%([0-9a-f]{2,6});")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Body:
-    title: str = ""
-    why: str = ""
-    changes: tuple[Change, ...] = ()
-    fixed: tuple[str, ...] = ()
-    broken: tuple[str, ...] = ()
-
-
 def subject(event: Event) -> str:
     return " ".join(filter(None, (f"{_prefix(event)}:", event.title, f"({_note(event)})")))
 
 
 def _prefix(event: Event) -> str:
-    origin = event_origin(event)
-    return TRAITS[event.kind].prefix if isinstance(event, Skipped) or origin is Origin.STEP else origin.value
+    is_usual = event.kind is EventKind.SKIPPED or event.origin is Origin.STEP
+    return TRAITS[event.kind].prefix if is_usual else event.origin.value
 
 
 def _note(event: Event) -> str:
-    label = event_address(event).label
-    match event:
-        case RunStarted():
-            return label + (
-                "" if isinstance(event.evaluation, Inherited) else f", {event.gauge.score(event.evaluation):.4f}"
-            )
-        case Reverted():
+    label = event.address.label
+    match event.kind:
+        case EventKind.RUN_STARTED:
+            return label if event.summary is None else f"{label}, {event.gauge.score(event.summary):.4f}"
+        case EventKind.REVERTED:
             return f"{label}, as {Address(AddressKind.VERSION, event.target)}{_gain(event)}"
-        case Measured():
+        case EventKind.MEASURED:
             version = Address(AddressKind.VERSION, event.version)
             return f"{version}, {event.evaluation.score(event.verdict.metric, event.verdict.soft_weight):.4f}"
-        case RunFinished():
+        case EventKind.RUN_FINISHED:
             return event.outcome.value
         case _:
-            return label + (_gain(event) if isinstance(event, Gated) else "")
+            return label + _gain(event)
 
 
-def _gain(event: Gated) -> str:
-    verdict, evaluation = event.verdict, event.evaluation
-    if verdict is None:
+def _gain(event: Event) -> str:
+    if event.verdict is None:
         return ""
-    bound = "at most " if isinstance(evaluation, EvaluationSummary) and evaluation.stopped else ""
-    return f", {bound}{verdict.score - verdict.current:+.4f}"
+    return f", {'at most ' if event.is_bound else ''}{event.verdict.score - event.verdict.current:+.4f}"
 
 
 def body(event: Event) -> str:
     """Return the paragraphs between subject and trailers; empty if there are none."""
     paragraphs = [_wrapped(paragraph) for paragraph in event.why.split("\n\n") if paragraph]
-    if isinstance(event, Accepted | Rejected) and event.changes:
+    if event.changes:
         paragraphs.append("\n".join(f"  {change.sign} {change.text}".rstrip(" ") for change in event.changes))
-    if isinstance(event, Accepted | Rejected | SlowProposed | Reverted | Measured):
-        flips = [_flips(name, items) for name, items in (("fixed", event.fixed), ("broken", event.broken)) if items]
-        if flips:
-            paragraphs.append("\n".join(flips))
+    flips = [_flips(name, items) for name, items in (("fixed", event.fixed), ("broken", event.broken)) if items]
+    if flips:
+        paragraphs.append("\n".join(flips))
     return "\n\n".join(paragraphs)
 
 
@@ -135,39 +104,14 @@ def _flips(name: str, items: Iterable[str]) -> str:
     )
 
 
-class Prose(NamedTuple):
-    title: str  # the commit's title without prefix and score
-    why: str
-    changes: list[tuple[Literal["+", "-"], str]]
-    flips: str
-
-
-def read_body(message: str) -> Body:
-    """Return what is above the trailers of ``message``; a TrailerError if it has no subject of ours."""
-    prose = read_prose(message)
-    flips = read_flips(prose.flips)
-    return Body(
-        title=prose.title,
-        why=prose.why,
-        changes=tuple(Change(sign=sign, text=text) for sign, text in prose.changes),
-        fixed=flips["fixed"],
-        broken=flips["broken"],
-    )
-
-
-def read_prose(message: str) -> Prose:
-    """Return the same, unparsed."""
-    return read_head(message.rstrip("\n").rpartition("\n\n")[0])
-
-
-def read_head(head: str) -> Prose:
-    """Parse ``head``: a message without its last paragraph."""
-    first, *paragraphs = head.rstrip("\n").split("\n\n")
+def read_body(message: str) -> dict[str, Any]:
+    """Return the facts above the trailers of ``message``; a TrailerError if it has no subject of ours."""
+    first, *paragraphs = message.rstrip("\n").rpartition("\n\n")[0].rstrip("\n").split("\n\n")
     match = _SUBJECT.fullmatch(first)
     if match is None:
         raise TrailerError(f"'{first[:60]}' is not the subject of an event", hint="skillgit fsck")
     why: list[str] = []
-    changes: list[tuple[Literal["+", "-"], str]] = []
+    changes: tuple[Change, ...] = ()
     flips = ""
     for paragraph in paragraphs:
         if paragraph.startswith(_FLIPS):
@@ -176,7 +120,7 @@ def read_head(head: str) -> Prose:
             changes = _read_changes(paragraph)
         else:
             why.append(_unwrapped(paragraph))
-    return Prose(match["title"] or "", "\n\n".join(why), changes, flips)
+    return {"title": match["title"] or "", "why": "\n\n".join(why), "changes": changes, **_read_flips(flips)}
 
 
 def _unwrapped(paragraph: str) -> str:
@@ -185,31 +129,24 @@ def _unwrapped(paragraph: str) -> str:
     return paragraph.replace("\n", " ").strip(" ")
 
 
-def read_free_body(message: str) -> Body:
+def read_free_body(message: str) -> dict[str, Any]:
     """Return title and reasons of a message that a person wrote."""
     first, _, rest = message.strip().partition("\n")
-    return Body(title=first, why=clean_paragraphs(rest))
+    return {"title": first, "why": clean_paragraphs(rest)}
 
 
-def _read_changes(paragraph: str) -> list[tuple[Literal["+", "-"], str]]:
+def _read_changes(paragraph: str) -> tuple[Change, ...]:
     changes: list[tuple[Literal["+", "-"], str]] = _CHANGE.findall(paragraph)
     if len(changes) <= paragraph.count("\n"):
         line = next(line for line in paragraph.split("\n") if _CHANGE.fullmatch(line) is None)
         raise TrailerError(f"'{line[:60]}' is not a changed line", hint="skillgit fsck")
-    return changes
+    return tuple(Change(sign=sign, text=text) for sign, text in changes)
 
 
-class EventFlips(TypedDict):
-    fixed: tuple[str, ...]
-    broken: tuple[str, ...]
-
-
-def read_flips(paragraph: str) -> EventFlips:
+def _read_flips(paragraph: str) -> dict[str, tuple[str, ...]]:
     """Parse the paragraph of fixed and broken items, which may be empty."""
-    if not paragraph:
-        return EventFlips(fixed=(), broken=())
     entries: dict[str, str] = {}
-    for line in paragraph.split("\n"):
+    for line in paragraph.split("\n") if paragraph else ():
         if line.startswith("  "):
             name = next(reversed(entries))
             entries[name] += line[1:]
@@ -219,8 +156,9 @@ def read_flips(paragraph: str) -> EventFlips:
     for name, ids in entries.items():
         if not all(ids.split(", ")):
             raise TrailerError(f"'{name}: {ids[:60]}' is not a list of items", hint="skillgit fsck")
-    flips = {name: tuple(_decoded(item) for item in ids.split(", ")) for name, ids in entries.items()}
-    return EventFlips(fixed=flips.get("fixed", ()), broken=flips.get("broken", ()))
+    return {
+        name: tuple(map(_decoded, entries[name].split(", "))) if name in entries else () for name in ("fixed", "broken")
+    }
 
 
 def _decoded(item: str) -> str:
@@ -259,11 +197,11 @@ def encode(event: Event, evidence: str) -> str:
 
 
 def _trailers(event: Event, evidence: str) -> Iterator[tuple[str, str]]:
-    if isinstance(event, Edited):
+    if event.kind is EventKind.EDITED:
         raise InvariantError(
             f"{version_label(event.version)} is an edit, which only its author can commit", hint="git commit"
         )
-    for trailer, absent in _WRITTEN[type(event)]:
+    for trailer, absent in _WRITTEN[event.kind]:
         value: Any = attrgetter(trailer.attribute)(event) if trailer.attribute else event
         if trailer.many:
             yield from ((trailer.key, trailer.form.write(part)) for part in value)
@@ -298,12 +236,11 @@ def decode_with(text: str, read_slow: Callable[[str], SlowText]) -> Decoded:
     return Decoded(event=event, evidence=evidence)
 
 
-def _event(block: TrailerBlock, body: Body, read_slow: Callable[[str], SlowText]) -> Event:
-    name = block.one("Event")
-    kind = KINDS.get(name)
+def _event(block: TrailerBlock, body: dict[str, Any], read_slow: Callable[[str], SlowText]) -> Event:
+    kind = _KINDS.get(name := block.one("Event"))
     if kind is None:
         raise TrailerError(f"there is no event '{name}'", hint="install a newer skillgit")
-    values = {part: getattr(body, part) for part in _BODY[kind]}
+    values = {name: value for name, value in body.items() if name in FACTS_OF[kind].names}
     for trailer in _PLANS[kind]:
         if trailer.many:
             values[trailer.attribute] = tuple(map(trailer.read, block.all(trailer.key)))
@@ -322,12 +259,12 @@ def _event(block: TrailerBlock, body: Body, read_slow: Callable[[str], SlowText]
             values[trailer.attribute] = value
         else:
             values.update(value)
-    if kind in _PAID:
+    if "cost" in FACTS_OF[kind].names:
         values["cost"] = read_cost(block.one("Cost"), block.all("Spent"))
-    if kind is SlowProposed:
+    if kind is EventKind.SLOW_PROPOSED:
         slow = read_slow(values["skill"])
         values |= {"guidance": verbatim(slow.guidance), "memory": slow.memory}
-    return kind(**values)
+    return Event(kind=kind, **values)
 
 
 class _Reading(NamedTuple):
@@ -341,7 +278,7 @@ class _Reading(NamedTuple):
     many: bool
 
 
-def _plan(kind: type[Event]) -> list[_Reading]:
+def _plan(kind: EventKind) -> list[_Reading]:
     """Return how the trailers of ``kind`` are read, except for its cost, which is read together with its parts."""
     return [
         _Reading(
@@ -357,16 +294,11 @@ def _plan(kind: type[Event]) -> list[_Reading]:
     ]
 
 
+_KINDS = {str(kind): kind for kind in KINDS}
 _WRITTEN = {
-    kind: [(trailer, trailer.said_by_absence(kind)) for trailer in TRAILERS if kind in trailer.kinds]
-    for kind in KINDS.values()
+    kind: [(trailer, trailer.said_by_absence(kind)) for trailer in TRAILERS if kind in trailer.kinds] for kind in KINDS
 }
-_PLANS = {kind: _plan(kind) for kind in KINDS.values()}
-_PAID = bearers("Cost")
-_BODY = {
-    kind: [part.name for part in fields(Body) if part.name in {own.name for own in fields(kind)}]
-    for kind in KINDS.values()
-}
+_PLANS = {kind: _plan(kind) for kind in KINDS}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -382,4 +314,4 @@ class Recorded:
 
     @property
     def order(self) -> OrderKey:
-        return event_order(self.event, self.at)
+        return self.event.order(self.at)

@@ -15,23 +15,8 @@ from datetime import datetime
 import pygit2
 
 from skillgit.domain.address import version_label
-from skillgit.domain.event import (
-    Accepted,
-    Edited,
-    Event,
-    Gated,
-    Measured,
-    Rejected,
-    RunStarted,
-    Skipped,
-    SlowMerged,
-    SlowProposed,
-    event_number,
-    event_origin,
-    event_step,
-)
-from skillgit.domain.event_keys import event_at, other_lines
-from skillgit.domain.event_kinds import TRAITS
+from skillgit.domain.event import ATTEMPTS, CANDIDATES, Event
+from skillgit.domain.event_kinds import TRAITS, EventKind
 from skillgit.domain.proposal import Origin
 from skillgit.domain.protected_regions import slow_guidance, with_slow_guidance
 from skillgit.domain.skill import DOCUMENT, Skill
@@ -118,13 +103,13 @@ class RunWriter:
         name = event.kind
         if event.run != self._run:
             raise InvariantError(f"{name} of run {event.run} written to run {self._run}", hint="skillgit fsck")
-        if isinstance(event, RunStarted):
+        if event.kind is EventKind.RUN_STARTED:
             if self._records:
                 raise ConflictError(f"run {self._run} exists already", hint="choose another name with --run")
             return
         if not self._records:
             raise InvariantError(f"{name} of run {self._run}, which has not started", hint="skillgit runs")
-        if isinstance(event, Edited):
+        if event.kind is EventKind.EDITED:
             raise InvariantError(
                 f"{version_label(event.version)} is an edit, which only its author can commit", hint="git commit"
             )
@@ -135,28 +120,28 @@ class RunWriter:
 
     def _is_late(self, event: Event) -> bool:
         """Say whether the run is past the point that ``event`` was computed for."""
-        step, current = event_step(self._records[-1].event), max(self._versions)
-        if isinstance(event, Measured):
+        step, current = self._records[-1].event.step, max(self._versions)
+        if event.kind is EventKind.MEASURED:
             return (event.step, event.version) != (step, current)
-        if isinstance(event, Accepted | Rejected):
-            at = event.version - 1 if isinstance(event, Accepted) else event_at(event)
+        if event.kind in CANDIDATES:
+            at = event.version - 1 if event.kind is EventKind.ACCEPTED else event.at_version
             if at != current:
                 return True
-        elif isinstance(event, Gated | Edited) and event.base != current:
+        elif event.base is not None and event.base != current:
             return True
-        if isinstance(event, Accepted | Rejected | Skipped) and event.origin is Origin.STEP:
+        if event.kind in ATTEMPTS and event.origin is Origin.STEP:
             return event.step <= step
-        return event_step(event) < step or self._is_done(event)
+        return event.step < step or self._is_done(event)
 
     def _is_done(self, event: Event) -> bool:
         """Say whether the epoch of ``event`` was reflected on already, or another intervention has its number."""
-        origin = event_origin(event)
+        origin = event.origin
         if origin is Origin.STEP:
             return False
-        events = (record.event for record in self._records if event_origin(record.event) is not Origin.STEP)
+        events = (record.event for record in self._records if record.event.origin is not Origin.STEP)
         if origin is Origin.META:
-            return any(event_origin(earlier) is origin and earlier.epoch >= event.epoch for earlier in events)
-        return event_number(event) <= max(map(event_number, events), default=0)
+            return any(earlier.origin is origin and earlier.epoch >= event.epoch for earlier in events)
+        return event.number <= max((earlier.number for earlier in events), default=0)
 
     def _write_commit(
         self, event: Event, skill: Skill | None, proof: str, parents: list[str], signature: pygit2.Signature
@@ -168,24 +153,24 @@ class RunWriter:
 
     def _parents(self, event: Event, start: str, merge_parent: str) -> list[str]:
         line, slow = refs.run_branch(self._run), refs.slow_branch(self._run)
-        match event:
-            case RunStarted():
+        match event.kind:
+            case EventKind.RUN_STARTED:
                 return [start] if start else []
-            case Rejected():
+            case EventKind.REJECTED:
                 return [self._versions[event.base]]
-            case SlowProposed():
+            case EventKind.SLOW_PROPOSED:
                 return [self._heads.get(slow) or self._versions[0]]
-            case SlowMerged():
+            case EventKind.SLOW_MERGED:
                 if slow not in self._heads:
                     raise InvariantError(f"run {self._run} merges guidance that was not proposed", hint="skillgit fsck")
                 return [self._heads[line], self._heads[slow]]
-            case Accepted() if event.origin is Origin.STEP:
-                return [self._heads[line], *(self._versions[version] for version in other_lines(event))]
+            case EventKind.ACCEPTED if event.origin is Origin.STEP:
+                return [self._heads[line], *(self._versions[version] for version in event.other_lines)]
             case _:
                 return [self._heads[line], *([merge_parent] if merge_parent else [])]
 
     def _tree(self, event: Event, skill: Skill | None, root: pygit2.Tree | None) -> pygit2.Tree:
-        if isinstance(event, SlowProposed) and root is not None:
+        if event.kind is EventKind.SLOW_PROPOSED and root is not None:
             return _slow_tree(self._repo, root, event)
         if skill is not None:
             beside = {} if root is not None else {".gitattributes": ATTRIBUTES}
@@ -239,7 +224,7 @@ class RunWriter:
         self._is_resumed = True
 
 
-def _slow_tree(repo: Repo, root: pygit2.Tree, event: SlowProposed) -> pygit2.Tree:
+def _slow_tree(repo: Repo, root: pygit2.Tree, event: Event) -> pygit2.Tree:
     skill = tree.read_skill(repo, root, event.skill)
     if event.guidance.strip() or slow_guidance(skill.document):
         guidance = verbatim(storable(event.guidance))

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 
 import pygit2
 
-from skillgit.domain.event import Inherited, SlowMerged
+from skillgit.domain.event import Inherited
+from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.finding import Finding
 from skillgit.domain.ids import git_object_id
 from skillgit.domain.run_state import fold
@@ -274,8 +275,8 @@ def spared(records: Sequence[Recorded], *, inheritance: bool = True) -> frozense
         while isinstance(evaluation, Inherited):
             versions.add(evaluation.version)
             evaluation = state.versions[evaluation.version].evaluation
-    staying = {record.commit for record in records if getattr(record.event, "version", None) in versions}
-    merges = [record for record in records if record.commit in staying and isinstance(record.event, SlowMerged)]
+    staying = {record.commit for record in records if record.event.version in versions}
+    merges = [record for record in records if record.commit in staying and record.event.kind is EventKind.SLOW_MERGED]
     return frozenset({*staying, *(parent for merge in merges for parent in merge.parents), commits[0]})
 
 

@@ -22,7 +22,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from skillgit.domain.event import Accepted, Event, Measured, Reverted, RunStarted, SlowMerged, version_of
+from skillgit.domain.event import Event
+from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.gate_decision import Decision
 from skillgit.errors import HistoryError
 from skillgit.lazy import loaded_on_use
@@ -221,7 +222,7 @@ def versions(records: Iterable[Recorded]) -> dict[int, str]:
     """Return version to commit: of a version that occurs twice, as after ``git cherry-pick``, the first one."""
     commits: dict[int, str] = {}
     for record in records:
-        version = version_of(record.event)
+        version = record.event.new_version
         if version is not None:
             commits.setdefault(version, record.commit)
     return commits
@@ -231,7 +232,7 @@ def derived_refs(run: str, records: Iterable[Recorded], commits: Mapping[int, st
     """Return the derived refs that ``records`` imply, and their targets; ``commits`` has those of all versions."""
     targets: dict[str, str] = {}
     for record in records:
-        version = version_of(record.event)
+        version = record.event.new_version
         if version is not None:
             targets[refs.version_tag(run, version)] = record.commit
         if _is_new_best(record.event):
@@ -241,9 +242,13 @@ def derived_refs(run: str, records: Iterable[Recorded], commits: Mapping[int, st
 
 
 def _is_new_best(event: Event) -> bool:
-    if isinstance(event, RunStarted):
+    if event.kind is EventKind.RUN_STARTED:
         return True
-    verdict = event.verdict if isinstance(event, Accepted | SlowMerged | Reverted | Measured) else None
+    verdict = (
+        event.verdict
+        if event.kind in {EventKind.ACCEPTED, EventKind.SLOW_MERGED, EventKind.REVERTED, EventKind.MEASURED}
+        else None
+    )
     return verdict is not None and verdict.decision is Decision.ACCEPT_NEW_BEST
 
 

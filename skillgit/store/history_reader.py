@@ -17,8 +17,8 @@ from datetime import UTC, datetime
 
 import pygit2
 
-from skillgit.domain.event import Edited, Event, RunStarted, SlowProposed, event_step, version_of
-from skillgit.domain.event_keys import event_at
+from skillgit.domain.event import Event
+from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.proposal import changed_texts
 from skillgit.domain.protected_regions import slow_guidance
 from skillgit.domain.skill import DOCUMENT, Skill
@@ -92,7 +92,7 @@ def _links(repo: Repo, branch: Source, boundary: AbstractSet[str]) -> tuple[list
             end = dead_ends[str(commit.id)] = type(error)(error.message, hint=error.hint)
             break
         chain.append(link)
-        if link.trailers is not None and isinstance(link.trailers.event, RunStarted):
+        if link.trailers is not None and link.trailers.event.kind is EventKind.RUN_STARTED:
             return chain[::-1], None
     dead_ends.update((str(link.commit.id), end) for link in chain)
     if end is not None:
@@ -131,7 +131,7 @@ def placed(repo: Repo, chain: Iterable[Link], before: LinePosition, sides: Seque
     for link in chain:
         if link.trailers is None:
             if changes_skill(link.commit, before.skill):
-                earlier = [(event_step(side.event), side.event.epoch) for side in sides if side.at <= version]
+                earlier = [(side.event.step, side.event.epoch) for side in sides if side.at <= version]
                 step, epoch = max([(step, epoch), *earlier])
                 version += 1
                 position = replace(before, version=version, step=step, epoch=epoch)
@@ -139,9 +139,9 @@ def placed(repo: Repo, chain: Iterable[Link], before: LinePosition, sides: Seque
             continue
         event = link.trailers.event
         _check_place(link.commit, event)
-        step, epoch = max((step, epoch), (event_step(event), event.epoch))
+        step, epoch = max((step, epoch), (event.step, event.epoch))
         # Counted, not taken from the trailers: a forged number must not change the order of events.
-        version += version_of(event) is not None
+        version += event.new_version is not None
         yield recorded(link.commit, link.trailers, version)
 
 
@@ -164,13 +164,13 @@ def _edit(repo: Repo, commit: pygit2.Commit, position: LinePosition) -> Recorded
     except SkillError as error:
         sentence = f"commit {str(commit.id)[:12]}: {error.message}"
         raise HistoryError(sentence, hint=f"git show --stat {str(commit.id)[:12]}") from error
-    event = Edited(
+    event = Event(
+        kind=EventKind.EDITED,
         run=position.run,
         skill=position.skill,
         epoch=position.epoch,
         step=position.step,
-        title=body.title,
-        why=body.why,
+        **body,
         version=position.version,
         base=position.version - 1,
         author=author_of(commit),
@@ -262,7 +262,7 @@ def _side(repo: Repo, branch: history.Source, boundary: frozenset[str]) -> list[
         if str(commit.id) in boundary:
             break
         content = decoded(repo, commit)
-        if not isinstance(content.event, SlowProposed):
+        if content.event.kind is not EventKind.SLOW_PROPOSED:
             break
         records.append(recorded(commit, content, content.event.base))
     return records[::-1]
@@ -280,7 +280,7 @@ def read_commit(repo: Repo, oid: str) -> Recorded:
             f"commit {oid[:12]} does not belong to run {run}", hint="skillgit log shows the commits that are"
         )
     content = decoded(repo, commit)
-    at = event_at(content.event)
+    at = content.event.at_version
     return recorded(commit, content, place_of(repo, oid).version if at is None else at)
 
 

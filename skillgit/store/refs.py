@@ -20,7 +20,7 @@ from skillgit.errors import HistoryError
 from skillgit.lazy import loaded_on_use
 
 with loaded_on_use():
-    from skillgit.domain import event as events
+    pass
 
 if TYPE_CHECKING:
     from skillgit.domain.event import Event
@@ -161,9 +161,9 @@ def branch_of(event: Event) -> str:
         case Branch.SIDE:
             return rejected_branch(
                 event.run,
-                events.event_step(event),
-                events.event_origin(event).value,
-                events.event_number(event),
+                event.step,
+                event.origin.value,
+                event.number,
             )
         case Branch.SLOW:
             return slow_branch(event.run)

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pygit2
 
-from skillgit.domain.event import Rejected
+from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.run_state import fold
 from skillgit.errors import SkillgitError
 from skillgit.files import write_file
@@ -284,7 +284,7 @@ def lost_candidates(repo: Repo, run: str) -> dict[str, str]:
             record = history_reader.read_commit(repo, oid)
         except (SkillgitError, pygit2.GitError, KeyError):
             continue
-        if isinstance(record.event, Rejected) and record.event.run == run and record.branch not in branches:
+        if record.event.kind is EventKind.REJECTED and record.event.run == run and record.branch not in branches:
             candidates.setdefault(record.branch, oid)
     return candidates
 

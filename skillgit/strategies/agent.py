@@ -18,10 +18,10 @@ from skillgit.domain.credentials.detector import MASK
 from skillgit.domain.document_rewrite import folder_hunks
 from skillgit.domain.edit import Application, Edit, EditReport, EditSource, EditStatus, Op, apply
 from skillgit.domain.evaluation import Scored
+from skillgit.domain.event import Event
 from skillgit.domain.ids import text_digest
 from skillgit.domain.outcomes import outcome_row
 from skillgit.domain.protected_regions import frontmatter, protected
-from skillgit.domain.run_state import StepMemory
 from skillgit.domain.skill import DOCUMENT, Skill, new_file_problem
 from skillgit.domain.trajectory import Item, Rollout
 from skillgit.domain.untrusted.model_text import clean, clean_paragraphs, clean_title
@@ -282,7 +282,7 @@ def _history(search: Search) -> dict[str, bytes]:
     return {f"history/{name}": entry for name, entry in content.items()}
 
 
-def _step(step: StepMemory) -> Mapping[str, object]:
+def _step(step: Event) -> Mapping[str, object]:
     row: dict[str, object] = {
         "step": step.step,
         "epoch": step.epoch,
@@ -294,5 +294,9 @@ def _step(step: StepMemory) -> Mapping[str, object]:
     }
     if step.decision is None:
         return row
-    scores = {"score": round(step.score, 4), "is_at_most": step.bound, "against": round(step.current, 4)}
-    return row | scores | {"base": step.base, "fixed": list(step.fixes), "broken": list(step.breaks)}
+    scores = {
+        "score": round(step.verdict.score, 4),
+        "is_at_most": step.is_bound,
+        "against": round(step.verdict.current, 4),
+    }
+    return row | scores | {"base": step.base, "fixed": list(step.fixed), "broken": list(step.broken)}

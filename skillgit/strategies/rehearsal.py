@@ -22,8 +22,7 @@ from skillgit.domain.cost import Caps
 from skillgit.domain.evaluation import Outcome, Scored, Split
 from skillgit.domain.ids import short_digest, text_digest
 from skillgit.domain.leaks import Secrets
-from skillgit.domain.outcomes import VersionOutcomes
-from skillgit.domain.run_state import RunState, advance, begin
+from skillgit.domain.run_state import RunState, VersionOutcomes, advance, begin
 from skillgit.domain.skill import Skill
 from skillgit.domain.trajectory import Item, Trajectory, Turn
 from skillgit.engine.earlier_attempts import Attempts
@@ -191,7 +190,7 @@ class RehearsalHistory(list["Transition"]):
 
     def skill(self, version: int) -> Skill:
         for transition in self:
-            if getattr(transition.event, "version", None) == version and transition.skill is not None:
+            if transition.event.version == version and transition.skill is not None:
                 return transition.skill
         raise KeyError(version)
 
@@ -219,7 +218,7 @@ class RehearsalHistory(list["Transition"]):
     def state(self) -> RunState | None:
         if not self:
             return None
-        state = begin(self[0].event)  # type: ignore[arg-type]
+        state = begin(self[0].event)
         for transition in self[1:]:
             state = advance(state, transition.event)
         return state

@@ -5,22 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from skillgit.domain.cost import Cost
-from skillgit.domain.event import (
-    Accepted,
-    Event,
-    Inherited,
-    MakesVersion,
-    Measured,
-    Rejected,
-    Reverted,
-    RunStarted,
-    SlowMerged,
-    SlowProposed,
-    event_address,
-    event_origin,
-    event_step,
-)
-from skillgit.domain.event_keys import lines_of
+from skillgit.domain.event import Event
+from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.run_progress import RunProgress
 from skillgit.domain.score import Score
 from skillgit.view import numbers
@@ -78,27 +64,21 @@ def tally(progress: RunProgress, screen: Screen) -> str:
     return screen.dotted(parts)
 
 
-_GatedEvent = Accepted | Rejected | SlowProposed | SlowMerged | Reverted | Measured
-
-
 def entry_of(event: Event) -> Entry:
-    verdict = event.verdict if isinstance(event, _GatedEvent) else None
-    is_stopped = (
-        isinstance(event, Rejected | SlowProposed) and event.evaluation is not None and event.evaluation.stopped
-    )
+    verdict, is_stopped = event.verdict, event.is_bound
     score, is_measured = (verdict.score, True) if verdict else (None, False)
-    if verdict is None and isinstance(event, RunStarted) and not isinstance(event.evaluation, Inherited):
-        score, is_measured = event.gauge.score(event.evaluation), True
+    if event.kind is EventKind.RUN_STARTED and event.summary is not None:
+        score, is_measured = event.gauge.score(event.summary), True
     return Entry(
         kind=event.kind,
-        label=event_address(event).label,
-        version=event.version if isinstance(event, MakesVersion) else None,
-        step=event_step(event),
+        label=event.address.label,
+        version=event.new_version,
+        step=event.step,
         title=event.title,
         score=None if score is None else Score(score, at_most=is_stopped),
         delta=verdict.score - verdict.current if verdict and not is_stopped else None,
         is_measured=is_measured,
         decision=verdict.decision.value if verdict else "",
-        origin=event_origin(event).value,
-        lines=lines_of(event),
+        origin=event.origin.value,
+        lines=event.lines,
     )

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from skillgit.domain.address import version_label
-from skillgit.domain.event import Accepted, Rejected, Skipped
+from skillgit.domain.event import ATTEMPTS
+from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.proposal import Screening
 from skillgit.view import event_marks, numbers
 from skillgit.view.event_marks import Entry
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 def search_facts(report: Shown) -> Iterator[tuple[str, str]]:
     """Yield a label and a line for each fact; nothing for a candidate that was found and measured by itself."""
     row, event = report.row, report.event
-    if not isinstance(event, Accepted | Rejected | Skipped):
+    if event.kind not in ATTEMPTS:
         return
     if row.lines:
         yield "made of", _sources(row)
@@ -29,8 +30,8 @@ def search_facts(report: Shown) -> Iterator[tuple[str, str]]:
     if event.screening is not None:
         yield "screen", screened(event.screening)
     if report.rival is not None:
-        words = "the better candidate of its round" if isinstance(event, Rejected) else "its edits are part of"
-        yield ("race" if isinstance(event, Rejected) else "union"), f"{words}: {_result(report.rival)}"
+        words = "the better candidate of its round" if event.kind is EventKind.REJECTED else "its edits are part of"
+        yield ("race" if event.kind is EventKind.REJECTED else "union"), f"{words}: {_result(report.rival)}"
     if report.taken_up:
         steps = ", ".join(str(step.step) for step in report.taken_up)
         plural = "step" if len(report.taken_up) == 1 else "steps"

@@ -11,20 +11,8 @@ from skillgit.domain.address import version_label
 from skillgit.domain.document_rewrite import ProposalKind
 from skillgit.domain.edit import LeftOut
 from skillgit.domain.evaluation import EvaluationSummary, Gauge, Metric, cut_phrase
-from skillgit.domain.event import (
-    NOBODY,
-    Accepted,
-    Edited,
-    Inherited,
-    Measured,
-    Rejected,
-    Reverted,
-    RunFinished,
-    RunStarted,
-    Skipped,
-    SlowMerged,
-    SlowProposed,
-)
+from skillgit.domain.event import NOBODY, Event, Inherited
+from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.gate_decision import NoRegression, Verdict
 from skillgit.domain.proposal import BudgetSource, PatchCounts
 from skillgit.view import event_marks as cells
@@ -155,17 +143,17 @@ def _facts(report: Shown, screen: Screen) -> Iterator[tuple[str, str]]:
             return f"inherited from {version_label(evaluation.version)}"
         return summary(evaluation, gauge, screen)
 
-    match event:
-        case RunStarted():
+    match event.kind:
+        case EventKind.RUN_STARTED:
             yield "skill", event.skill
             yield "score", measured(event.evaluation)
             if event.fork_of:
                 yield "fork of", event.fork_of
             yield from under("servers", map(numbers.served, event.served))
             yield "digests", f"config {event.config}, splits {event.splits}, environment {event.environment}"
-        case Accepted() | Rejected():
+        case EventKind.ACCEPTED | EventKind.REJECTED:
             # the gate compared with the version that the candidate was made of, by name if it is an older one
-            is_older = event.base < event.version - 1 if isinstance(event, Accepted) else event.at is not None
+            is_older = event.base < event.version - 1 if event.kind is EventKind.ACCEPTED else event.at is not None
             against = version_label(event.base) if is_older else "current"
             yield "score", summary(event.evaluation, gauge, screen)
             yield "gate", gate(event.verdict, screen, bound=event.evaluation.stopped, against=against)
@@ -179,10 +167,10 @@ def _facts(report: Shown, screen: Screen) -> Iterator[tuple[str, str]]:
                 reminders = numbers.plural(event.appendix.added, "new reminder")
                 yield "notes", f"{reminders}, {event.appendix.total} in all{together}"
             yield from flips(event.fixed, event.broken, event.evaluation)
-        case Skipped():
+        case EventKind.SKIPPED:
             yield "edits", _counts(event, screen)
             yield from left_out(report.left_out, event.patch)
-        case SlowProposed():
+        case EventKind.SLOW_PROPOSED:
             if event.evaluation is not None:
                 yield "score", summary(event.evaluation, gauge, screen)
             if event.verdict is not None:
@@ -190,24 +178,24 @@ def _facts(report: Shown, screen: Screen) -> Iterator[tuple[str, str]]:
                 yield "gate", gate(event.verdict, screen, bound=is_stopped)
             yield from flips(event.fixed, event.broken, event.evaluation)
             yield from ((label, text) for label, text in (("says", event.guidance), ("memory", event.memory)) if text)
-        case Edited():
+        case EventKind.EDITED:
             yield "author", event.author
-        case RunFinished():
+        case EventKind.RUN_FINISHED:
             yield "outcome", event.outcome.value
             for evaluation in event.evaluations:
                 version = version_label(evaluation.version)
                 yield evaluation.split.value, f"{version}  {summary(evaluation, gauge, screen)}"
-        case SlowMerged() | Measured() | Reverted():
-            if isinstance(event, Reverted):
+        case EventKind.SLOW_MERGED | EventKind.MEASURED | EventKind.REVERTED:
+            if event.kind is EventKind.REVERTED:
                 yield "text", f"that of {version_label(event.target)}"
             yield "score", measured(event.evaluation)
             if event.verdict is not None:
                 yield "gate", gate(event.verdict, screen)
-            if not isinstance(event, SlowMerged):
+            if event.kind is not EventKind.SLOW_MERGED:
                 yield from flips(event.fixed, event.broken)
         case _:
             yield "event", event.kind.value
-    if isinstance(event, SlowMerged | Edited) or event.models == NOBODY:
+    if event.kind in {EventKind.SLOW_MERGED, EventKind.EDITED} or event.models == NOBODY:
         return
     judge = f", judge {event.models.judge}" if event.models.judge else ""
     yield "models", f"target {event.models.target}, optimizer {event.models.optimizer}{judge}"
@@ -233,7 +221,7 @@ def left_out(edits: Sequence[LeftOut], patch: PatchCounts) -> Iterator[tuple[str
         yield "skipped", f"{numbers.plural(patch.skipped, 'edit')}, for reasons that are not known here"
 
 
-def _counts(event: Accepted | Rejected | Skipped, screen: Screen) -> str:
+def _counts(event: Event, screen: Screen) -> str:
     patch = event.patch
     by = "" if patch.by is BudgetSource.SCHEDULE else f" by {patch.by.value}"
     counts = (

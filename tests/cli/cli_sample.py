@@ -13,18 +13,8 @@ from skillgit.app.history.status import Status, Unfinished
 from skillgit.domain.cost import Cost, CostPart
 from skillgit.domain.edit import EditSource, LeftOut, Op
 from skillgit.domain.evaluation import EvaluationSummary, Metric, Split
-from skillgit.domain.event import (
-    Accepted,
-    Models,
-    Rejected,
-    Reverted,
-    RunFinished,
-    RunOutcome,
-    RunStarted,
-    Skipped,
-    SlowMerged,
-    SlowProposed,
-)
+from skillgit.domain.event import Event, Models, RunOutcome
+from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.gate_decision import Decision, Verdict
 from skillgit.domain.proposal import Change, EditRecord, PatchCounts
 from skillgit.index.rows import LogRow, RunRow
@@ -361,7 +351,8 @@ def verdict(decision: Decision, score: float, current: float, best: float) -> Ve
     )
 
 
-STARTED_EVENT = RunStarted(
+STARTED_EVENT = Event(
+    kind=EventKind.RUN_STARTED,
     run=RUN,
     skill=SKILL,
     title="train skills/searchqa on searchqa",
@@ -372,7 +363,8 @@ STARTED_EVENT = RunStarted(
     evaluation=summary(0.55, 0.61),
     cost=COST,
 )
-ACCEPTED_EVENT = Accepted(
+ACCEPTED_EVENT = Event(
+    kind=EventKind.ACCEPTED,
     run=RUN,
     skill=SKILL,
     epoch=2,
@@ -394,7 +386,8 @@ ACCEPTED_EVENT = Accepted(
     models=MODELS,
     cost=COST,
 )
-REJECTED_EVENT = Rejected(
+REJECTED_EVENT = Event(
+    kind=EventKind.REJECTED,
     run=RUN,
     skill=SKILL,
     epoch=2,
@@ -408,10 +401,19 @@ REJECTED_EVENT = Rejected(
     models=MODELS,
     cost=COST,
 )
-SKIPPED_EVENT = Skipped(
-    run=RUN, skill=SKILL, epoch=2, step=15, title="no usable patch", patch=PATCH, models=MODELS, cost=COST
+SKIPPED_EVENT = Event(
+    kind=EventKind.SKIPPED,
+    run=RUN,
+    skill=SKILL,
+    epoch=2,
+    step=15,
+    title="no usable patch",
+    patch=PATCH,
+    models=MODELS,
+    cost=COST,
 )
-GUIDANCE_EVENT = SlowProposed(
+GUIDANCE_EVENT = Event(
+    kind=EventKind.SLOW_PROPOSED,
     run=RUN,
     skill=SKILL,
     epoch=2,
@@ -425,7 +427,8 @@ GUIDANCE_EVENT = SlowProposed(
     models=MODELS,
     cost=COST,
 )
-MERGED_EVENT = SlowMerged(
+MERGED_EVENT = Event(
+    kind=EventKind.SLOW_MERGED,
     run=RUN,
     skill=SKILL,
     epoch=2,
@@ -436,7 +439,8 @@ MERGED_EVENT = SlowMerged(
     evaluation=summary(0.75, 0.8),
     verdict=verdict(Decision.FORCE_ACCEPT, 0.75, 0.75, 0.75),
 )
-REVERTED_EVENT = Reverted(
+REVERTED_EVENT = Event(
+    kind=EventKind.REVERTED,
     run=RUN,
     skill=SKILL,
     epoch=2,
@@ -447,7 +451,8 @@ REVERTED_EVENT = Reverted(
     target=4,
     evaluation=summary(0.7, 0.7),
 )
-FINISHED_EVENT = RunFinished(
+FINISHED_EVENT = Event(
+    kind=EventKind.RUN_FINISHED,
     run=RUN,
     skill=SKILL,
     epoch=2,

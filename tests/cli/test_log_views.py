@@ -8,7 +8,7 @@ import cli_sample as sample
 import pytest
 
 from skillgit.app.history.log import Log
-from skillgit.domain.event import KIND_OF
+from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.gate_decision import Decision
 from skillgit.domain.proposal import Origin
 from skillgit.view.event_marks import Entry, decision, glyph, style, title
@@ -103,7 +103,7 @@ def test_changes_and_lines_go_hand_in_hand():
     assert list(with_changes(shown, [b"x\n", b""], Screen())) == [shown[0].text, "", b"x\n", "", shown[1].text]
 
 
-@pytest.mark.parametrize("kind", KIND_OF.values())
+@pytest.mark.parametrize("kind", EventKind)
 @pytest.mark.parametrize("origin", Origin)
 def test_every_event_has_a_sign_a_style_and_words(kind, origin):
     for verdict in Decision:

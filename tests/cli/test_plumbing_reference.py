@@ -22,10 +22,10 @@ import skillgit.domain.proposal
 import skillgit.domain.protected_regions
 from skillgit.app.history.plumbing import SCHEMA
 from skillgit.domain import event as events
-from skillgit.domain.event import KIND_OF
+from skillgit.domain.event_kinds import TRAITS, EventKind
 from skillgit.domain.untrusted.model_text import SkillText
 from skillgit.store.trailer_table import KINDS, TRAILERS
-from skillgit.store.trailer_values import NEEDED, Record
+from skillgit.store.trailer_values import MEASUREMENT, NEEDED, Record
 
 PAGE = Path(__file__).parents[2] / "docs" / "scripting.md"
 WORDS = {
@@ -49,8 +49,8 @@ PLAIN = {str: "string", SkillText: "string", int: "integer", float: "number", bo
 def reference() -> str:
     parts: dict[type, None] = {}
     lines: list[str] = []
-    for kind, name in KIND_OF.items():
-        lines += [f"### `{name}`", "", first_line(kind), "", *table(kind, parts)]
+    for kind in EventKind:
+        lines += [f"### `{kind}`", "", TRAITS[kind].meaning, "", *fact_table(kind, parts)]
     told: set[type] = set()
     while waiting := [part for part in parts if part not in told]:
         for part in waiting:
@@ -59,11 +59,30 @@ def reference() -> str:
     return "\n".join(lines)
 
 
+def fact_table(kind: EventKind, parts: dict[type, None]) -> list[str]:
+    hints = typing.get_type_hints(events.Event, localns=WORDS)
+    return [*HEAD, *(fact_row(kind, name, hints[name], parts) for name in events.FACTS_OF[kind].names), ""]
+
+
+def fact_row(kind: EventKind, name: str, hint: object, parts: dict[type, None]) -> str:
+    inner = [part for part in typing.get_args(hint) if part is not typing.Any]
+    is_optional = typing.Any in typing.get_args(hint) and kind not in events.FACTS[name].needed
+    said = (
+        " or ".join(shape(part, parts) for part in inner) if typing.Any in typing.get_args(hint) else shape(hint, parts)
+    )
+    if any(trailer.form is MEASUREMENT for trailer in TRAILERS if trailer.attribute == name and kind in trailer.kinds):
+        said += ' or `{"inherited_from": integer}`'
+    return f"| `{name}` | {said}{' or null' if is_optional else ''} | {cell(events.FACTS[name].meaning)} |"
+
+
+HEAD = ["| field | type | meaning |", "|---|---|---|"]
+
+
 def table(kind: type, parts: dict[type, None]) -> list[str]:
     hints = typing.get_type_hints(kind, localns=WORDS)
     said = meanings(kind)
     rows = [f"| `{field.name}` | {shape(hints[field.name], parts)} | {said[field.name]} |" for field in fields(kind)]
-    return ["| field | type | meaning |", "|---|---|---|", *rows, ""]
+    return [*HEAD, *rows, ""]
 
 
 def shape(hint: object, parts: dict[type, None]) -> str:
@@ -79,8 +98,6 @@ def shape(hint: object, parts: dict[type, None]) -> str:
         return f"list of {shape(inner[0], parts)}"
     if isinstance(hint, type) and issubclass(hint, Enum):
         return "string: " + " ".join(f"`{one.value}`" for one in hint)
-    if hint is events.Inherited:
-        return '`{"inherited_from": integer}`'
     if is_dataclass(hint) and isinstance(hint, type):
         parts.setdefault(hint)
         return f"[{hint.__name__}](#{hint.__name__.lower()})"
@@ -93,8 +110,12 @@ def meanings(kind: type) -> dict[str, str]:
     for part in reversed(kind.__mro__):
         text = inspect.cleandoc(part.__doc__ or "").partition("Attributes:\n")[2]
         for name, said in re.findall(r"^    (\w+): (.*(?:\n      +.*)*)", text, flags=re.MULTILINE):
-            found[name] = " ".join(said.split()).removesuffix(".").replace("``", "`").replace("|", "\\|")
+            found[name] = cell(" ".join(said.split()).removesuffix(".").replace("``", "`"))
     return {field.name: found.get(field.name, described(field.name)) for field in fields(kind)}
+
+
+def cell(text: str) -> str:
+    return text.replace("|", "\\|")
 
 
 def described(name: str) -> str:
@@ -111,7 +132,7 @@ def trailer_reference() -> str:
     lines = ["| trailer | on | value | says |", "|---|---|---|---|"]
     records: dict[str, Record] = {}
     for trailer in TRAILERS:
-        on = " ".join(name for name, kind in KINDS.items() if kind in trailer.kinds)
+        on = " ".join(kind for kind in KINDS if kind in trailer.kinds)
         value = f"[fields](#skillgit-{trailer.key.lower()})" if isinstance(trailer.form, Record) else trailer.form.name
         if isinstance(trailer.form, Record):
             records.setdefault(trailer.key, trailer.form)
@@ -125,12 +146,16 @@ def trailer_reference() -> str:
 
 
 def field_rows(record: Record) -> list[str]:
-    kind = events.Accepted if record.make is dict else record.make
-    said = meanings(kind) | {
-        name: inspect.cleandoc(value.__doc__ or "").partition("\n")[0].removesuffix(".")
-        for name, value in vars(kind).items()
-        if isinstance(value, property)
-    }
+    kind = events.Event if record.make is dict else record.make
+    said = (
+        meanings(kind)
+        | ({name: fact.meaning for name, fact in events.FACTS.items()} if kind is events.Event else {})
+        | {
+            name: inspect.cleandoc(value.__doc__ or "").partition("\n")[0].removesuffix(".")
+            for name, value in vars(kind).items()
+            if isinstance(value, property)
+        }
+    )
     rows = []
     for field in record.fields:
         key = f"`{field.key}=`" if field.key else "the word before the fields"

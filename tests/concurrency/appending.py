@@ -14,7 +14,6 @@ from pathlib import Path
 
 from bench.histories.story import gain_of, run_story
 
-from skillgit.domain.event import version_of
 from skillgit.store.event_writer import RunWriter
 from skillgit.store.lock import RunLock
 from skillgit.store.repo import Repo
@@ -29,7 +28,7 @@ def main() -> None:
         writer = RunWriter(repo, RUN, lambda: datetime.now(UTC))
         for number, chapter in enumerate(islice(run_story(RUN, 3, gain_of(events)), events), start=1):
             recorded = writer.append(chapter.event, chapter.skill, chapter.evidence)
-            version = version if (made := version_of(recorded.event)) is None else made
+            version = version if (made := recorded.event.new_version) is None else made
             young = progress.with_suffix(".young")
             young.write_text(json.dumps({"events": number, "commit": recorded.commit, "version": version}))
             os.replace(young, progress)  # noqa: PTH105 - one move, seen whole or not at all

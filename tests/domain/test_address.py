@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from stories import moves, told
 
 from skillgit.domain.address import Address, address_of, parse
-from skillgit.domain.event import KIND_OF, event_address
-from skillgit.domain.event_kinds import AddressKind
+from skillgit.domain.event_kinds import AddressKind, EventKind
 
 runs = st.one_of(st.just(""), st.from_regex(r"[a-z0-9](?:[a-z0-9-]{0,20}[a-z0-9])?", fullmatch=True))
 addresses = st.builds(Address, st.sampled_from(AddressKind), st.integers(0, 10**15 - 1), runs).map(
@@ -29,7 +28,7 @@ def test_what_is_read_is_printed_again_without_what_means_nothing(text):
     assert address is None or parse(str(address)) == address
 
 
-@pytest.mark.parametrize("kind", KIND_OF.values())
+@pytest.mark.parametrize("kind", EventKind)
 @pytest.mark.parametrize("origin", ["step", "meta", "prune"])
 def test_every_kind_of_event_has_an_address(kind, origin):
     assert parse(str(address_of(kind, run="demo", version=1, step=2, epoch=3, origin=origin, number=4, at=5)))
@@ -38,7 +37,7 @@ def test_every_kind_of_event_has_an_address(kind, origin):
 @given(moves)
 def test_no_two_events_of_a_run_share_an_address(made):
     events = told(made).finished().events
-    named = [event_address(event) for event in events]
+    named = [event.address for event in events]
     assert len(set(named)) == len(events)
     assert {address.run for address in named} == {events[0].run}
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 from sample_run import PATH, RUN, transitions
 
-from skillgit.domain.event import Edited, Inherited, Measured, Reverted, RunFinished
-from skillgit.domain.event_keys import event_order, event_rank
+from skillgit.domain.event import Event, Inherited
+from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.gate_decision import Decision, decision
 from skillgit.domain.proposal import BudgetSource, Change, Origin
 from skillgit.domain.run_state import advance, fold
@@ -29,13 +29,13 @@ def intervention(event=REJECTED, **changes):
 def edited(state=STATE, **changes):
     place = {"epoch": state.epoch, "step": state.step, "version": state.version + 1, "base": state.version}
     told = {"title": "mend", "author": "Ada", "changes": (Change(sign="+", text="- new"),)}
-    return Edited(**({"run": RUN, "skill": PATH} | place | told | changes))
+    return Event(kind=EventKind.EDITED, **({"run": RUN, "skill": PATH} | place | told | changes))
 
 
 def measured(state, hard):
     summary = replace(ACCEPTED.evaluation, hard=hard)
     verdict = replace(ACCEPTED.verdict, score=hard, gated=False)
-    return Measured(
+    return Event(kind=EventKind.MEASURED, 
         run=RUN, skill=PATH, epoch=state.epoch, step=state.step, version=state.version, evaluation=summary,
         verdict=replace(verdict, decision=decision(verdict)), models=ACCEPTED.models, cost=ACCEPTED.cost,
     )  # fmt: skip
@@ -108,7 +108,7 @@ def test_a_version_that_takes_up_an_unmeasured_text_has_no_score_either() -> Non
     state = advance(STATE, edited())
     state = advance(state, edited(state, title="again"))
 
-    back = Reverted(run=RUN, skill=PATH, epoch=state.epoch, step=state.step, version=6, base=5, target=4,
+    back = Event(kind=EventKind.REVERTED, run=RUN, skill=PATH, epoch=state.epoch, step=state.step, version=6, base=5, target=4,
                     evaluation=Inherited(version=4))  # fmt: skip
     state = advance(state, back)
     assert state.known_evaluation(6) is None
@@ -143,7 +143,7 @@ def test_what_is_remembered_does_not_depend_on_who_was_first() -> None:
 def test_a_candidate_refused_by_hand_comes_after_everything_else_at_its_version() -> None:
     ends = replace(FINISHED, step=5)
 
-    assert event_order(ends, 3) < event_order(intervention(), 3) < event_order(intervention(number=2), 3)
-    assert event_order(intervention(number=2), 3) < event_order(edited(), 4)
-    assert event_rank(intervention(ACCEPTED, version=4)) == event_rank(edited())
-    assert isinstance(ends, RunFinished)
+    assert ends.order(3) < intervention().order(3) < intervention(number=2).order(3)
+    assert intervention(number=2).order(3) < edited().order(4)
+    assert intervention(ACCEPTED, version=4).rank == edited().rank
+    assert ends.kind is EventKind.RUN_FINISHED

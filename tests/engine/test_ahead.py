@@ -10,7 +10,7 @@ from toy import SEED, WORDS, History, ToyBackend, ToyEnvironment, run_to_end, tr
 from skillgit.calls.ledger import Ledger
 from skillgit.domain.cost import Caps
 from skillgit.domain.evaluation import Split
-from skillgit.domain.event import Accepted, Rejected, RunFinished, RunStarted
+from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.trajectory import Item
 from skillgit.errors import BudgetError, ConfigError, StoppedError
 from skillgit.strategies.skillopt import step_batches
@@ -59,14 +59,14 @@ def test_nothing_is_asked_ahead_that_might_not_be_needed(seed):
     finish(prepared(backend, history, seed=seed, train=ONE_STEP | {"stop_at_ceiling": True}), history)
     trained = sum(map(target_on("train"), backend.requests))
     assert (trained > 0) is (seed is SEED)
-    assert isinstance(history[-1].event, RunFinished)
+    assert history[-1].event.kind is EventKind.RUN_FINISHED
 
 
 def test_under_a_cap_nothing_runs_ahead():
     backend, history = ToyBackend(), History()
     made = prepared(backend, history, train=ONE_STEP, caps=Caps(max_calls=8))
     history.append(asyncio.run(made.next(None)))
-    assert isinstance(history[0].event, RunStarted)
+    assert history[0].event.kind is EventKind.RUN_STARTED
     assert len(backend.requests) == 8
     with pytest.raises(BudgetError):
         asyncio.run(made.next(history.state()))
@@ -85,7 +85,7 @@ def test_what_fails_ahead_fails_nothing_and_is_asked_again_by_the_step():
     history, environment = History(), Stumbling()
     finish(prepared(Straggler(), history, environment=environment, train=ONE_STEP), history)
     assert environment.stumbled
-    assert isinstance(history[1].event, Accepted)
+    assert history[1].event.kind is EventKind.ACCEPTED
 
 
 def test_a_baseline_that_fails_takes_what_runs_ahead_along():
@@ -174,7 +174,7 @@ def test_a_step_begins_while_the_last_items_of_a_refused_candidate_run():
     options = {"train": {"num_epochs": 1, "batch_size": 4, "seed": 1}, "environment": Stretched(), "seed": HALF}
     plain, alone = ToyBackend(script=script), History()
     finish(prepared(plain, alone, workers=1, **options), alone)
-    assert isinstance(alone[1].event, Rejected)
+    assert alone[1].event.kind is EventKind.REJECTED
     assert (alone[1].event.evaluation.scored, alone[1].event.evaluation.spare) == (26, 2)
 
     [batch] = step_batches(prepared(ToyBackend(), **options).session, 2)

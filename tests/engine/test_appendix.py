@@ -7,7 +7,8 @@ import pytest
 from dying import check_resume
 from toy import SEED, History, ToyBackend, analyse, run_to_end, trainer
 
-from skillgit.domain.event import Accepted, Rejected, Skipped
+from skillgit.domain.event import CANDIDATES
+from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.protected_regions import APPENDIX_START, AppendixCounts, appendix_notes
 from skillgit.domain.untrusted.model_text import clean
 from skillgit.engine.candidate_text import NOTE_LENGTH, cleaned, fresh, note_key
@@ -34,7 +35,7 @@ def test_reminders_are_measured_before_they_are_part_of_a_version():
     backend = ToyBackend(script=noting("mind the amber"))
     history = run(backend, train=SHORT, optimizer=ON)
     accepted = history[1].event
-    assert isinstance(accepted, Accepted)
+    assert accepted.kind is EventKind.ACCEPTED
     assert accepted.evaluation.hard == 0.25, "the reminder holds a word that a fourth of the items need"
     assert accepted.appendix == AppendixCounts(added=1, total=1)
     assert accepted.title == "remind: mind the amber"
@@ -46,7 +47,7 @@ def test_reminders_are_measured_before_they_are_part_of_a_version():
 def test_reminders_that_the_gate_refuses_reach_no_version():
     history = run(ToyBackend(script=noting("mind nothing")), train=SHORT | {"num_epochs": 2}, optimizer=ON)
     rejected = history[1].event
-    assert isinstance(rejected, Rejected)
+    assert rejected.kind is EventKind.REJECTED
     assert rejected.appendix == AppendixCounts(added=1, total=1)
     assert APPENDIX_START in history[1].skill.document
     assert APPENDIX_START not in history.skill(history.state().version).document
@@ -59,7 +60,7 @@ def test_edits_and_reminders_are_one_candidate_and_edits_stay_out_of_the_region(
     assert last.index("- amber") < last.index(APPENDIX_START)
     assert last.index("- birch") < last.index(APPENDIX_START)
     assert history[1].event.appendix == AppendixCounts(added=1, total=1)
-    assert [t.event.appendix for t in history[2:] if isinstance(t.event, Accepted)] == [None] * 2
+    assert [t.event.appendix for t in history[2:] if t.event.kind is EventKind.ACCEPTED] == [None] * 2
 
 
 def test_an_edit_of_the_region_is_refused():
@@ -69,14 +70,14 @@ def test_an_edit_of_the_region_is_refused():
         return json.dumps({"edits": [], "notes": ["mind the amber"]})
 
     history = run(ToyBackend(script={"Analyse failures": reply}), train=SHORT | {"num_epochs": 2}, optimizer=ON)
-    assert isinstance(history[2].event, Skipped)
+    assert history[2].event.kind is EventKind.SKIPPED
     assert json.loads(history[2].evidence["patch.json"])["edits"][0]["status"] == "protected"
 
 
 def test_nothing_is_asked_for_or_kept_where_it_is_off():
     backend = ToyBackend(script=noting("mind the amber"))
     history = run(backend, train=SHORT)
-    assert isinstance(history[1].event, Skipped)
+    assert history[1].event.kind is EventKind.SKIPPED
     assert not any(HEADING in r.messages[0].text for r in backend.requests)
 
 
@@ -89,7 +90,7 @@ def test_whose_reminders_count_is_a_setting(source, asked):
         optimizer=ON | {"skill_aware_appendix_source": source},
     )
     assert any("## Reminders\n\nFor every habit" in r.messages[0].text for r in backend.requests) is asked
-    noted = [t.event.appendix for t in history if isinstance(t.event, Accepted | Rejected)]
+    noted = [t.event.appendix for t in history if t.event.kind in CANDIDATES]
     assert any(noted) is asked
 
 
@@ -120,7 +121,7 @@ def test_notes_are_read_in_every_shape_that_a_model_writes():
 @pytest.mark.parametrize("note", ["<!-- skillgit:appendix -->", "sk-" + "a1B2" * 12, "  ", "..."])
 def test_what_cannot_be_a_reminder_is_left_out(note):
     history = run(ToyBackend(script=noting(note)), train=SHORT, optimizer=ON)
-    assert isinstance(history[1].event, Skipped)
+    assert history[1].event.kind is EventKind.SKIPPED
 
 
 def test_reminders_that_say_the_same_stand_once():
@@ -136,7 +137,7 @@ def test_a_damaged_region_keeps_reminders_out_instead_of_hiding_them():
     made = trainer(ToyBackend(script=noting("mind the amber")), history, train=SHORT, optimizer=ON)
     object.__setattr__(made.start, "skill", damaged)
     asyncio.run(run_to_end(made, history))
-    assert isinstance(history[1].event, Skipped)
+    assert history[1].event.kind is EventKind.SKIPPED
 
 
 @pytest.mark.soak

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from test_history import step
 from toy import History, ToyBackend, ToyEnvironment, run_to_end, trainer
 
-from skillgit.domain.event import Accepted, Rejected, Skipped
+from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.evidence_names import LOOKS, PATCH
 from skillgit.domain.leaks import Secrets
 from skillgit.domain.proposal import Change, Origin
@@ -97,8 +97,8 @@ def made(step: int, fate: str, items: list[str]) -> tuple[object, dict[str, byte
     if fate == "look":
         look = {"ending": "dropped", "proposals": [edit]}
         files[LOOKS] = json.dumps([look, {"ending": "written again", "proposals": [edit]}]).encode()
-    cls = Accepted if fate in {"kept", "elsewhere", "text kept"} else Rejected
-    cls = Skipped if fate in {"skipped", "union", "look"} else cls
+    cls = EventKind.ACCEPTED if fate in {"kept", "elsewhere", "text kept"} else EventKind.REJECTED
+    cls = EventKind.SKIPPED if fate in {"skipped", "union", "look"} else cls
     event = mock.Mock(spec=cls, step=step, origin=Origin.STEP, base=0, taken_up_by=99 if fate == "union" else None)
     event.version = step if "kept" in fate else 1000 + step
     return event, files

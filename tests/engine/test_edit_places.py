@@ -8,7 +8,7 @@ import json
 import pytest
 from toy import History, ToyBackend, run_to_end, trainer
 
-from skillgit.domain.event import Accepted, Skipped
+from skillgit.domain.event_kinds import EventKind
 from skillgit.plugin.backend import Reply, Usage
 
 WRONG = {"op": "replace", "anchor": "- begin wel, always", "content": "- begin well: amber"}
@@ -34,7 +34,7 @@ def test_the_analyst_is_asked_once_with_the_reason_and_the_nearest_lines():
     assert "\n  - begin well\n" in question
     assert "edits[1]" not in question
     event = history[1].event
-    assert isinstance(event, Accepted)
+    assert event.kind is EventKind.ACCEPTED
     assert (event.patch.applied, event.patch.skipped) == (2, 0)
     assert "- begin well: amber" in history[1].skill.document
 
@@ -62,7 +62,7 @@ def test_a_lost_edit_takes_no_place_in_the_budget():
 
 def test_where_nothing_is_left_the_history_says_what_was_lost():
     backend, history = run(lambda _: json.dumps({"edits": [WRONG]}))
-    assert isinstance(history[1].event, Skipped)
+    assert history[1].event.kind is EventKind.SKIPPED
     assert history[1].event.title == "no edit applies"
     assert "the anchor does not occur" in history[1].event.why
     assert not [request for request in backend.requests if "Merge" in request.messages[0].text[:40]]

@@ -11,7 +11,7 @@ from toy import History, ToyBackend, ToyEnvironment, run_to_end, trainer
 
 from skillgit.domain.cost import Caps
 from skillgit.domain.evaluation import FailedToEvaluate, FailureKind, Scored, Split
-from skillgit.domain.event import RunFinished
+from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.trajectory import Trajectory, Turn
 from skillgit.engine.rollout import roll_out
 from skillgit.errors import BudgetError, ConfigError, SandboxError, ServiceError
@@ -138,7 +138,7 @@ def test_a_run_goes_on_though_an_item_is_spoilt_each_time(name):
     environment = Broken("score", raising(RAISED[name]))
     made = trainer(ToyBackend(), history, environment=environment, evaluation={"min_coverage": 0.5})
     asyncio.run(run_to_end(made, history))
-    assert isinstance(history[-1].event, RunFinished)
+    assert history[-1].event.kind is EventKind.RUN_FINISHED
     assert history.state().best > 0
 
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 from toy import History, ToyBackend, ToyEnvironment, run_to_end, trainer
 
-from skillgit.domain.event import Accepted, Rejected, RunFinished, RunStarted, Skipped
+from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.skill import Skill
 from skillgit.engine.candidate_guards import fault_in
 from skillgit.engine.method_settings import OptimizerSettings
@@ -57,7 +57,7 @@ def run(*edits, seed=SEED, target=None, analyst=None, backend=None, **optimizer)
 
 
 def kinds(history):
-    return [type(transition.event) for transition in history]
+    return [transition.event.kind for transition in history]
 
 
 def statuses(transition):
@@ -75,7 +75,7 @@ def targets(backend):
 
 def test_a_rule_in_a_reference_is_trained_and_the_target_reads_it():
     backend, history = run(RULE)
-    assert kinds(history) == [RunStarted, Accepted, RunFinished]
+    assert kinds(history) == [EventKind.RUN_STARTED, EventKind.ACCEPTED, EventKind.RUN_FINISHED]
     event, skill = history[1].event, history[1].skill
     assert [edit.file for edit in event.edits] == ["references/rules.md"]
     assert skill.files["references/rules.md"] == b"# Rules\n\n- begin\n- amber\n"
@@ -88,7 +88,7 @@ def test_a_rule_in_a_reference_is_trained_and_the_target_reads_it():
 
 def test_a_target_without_companions_gains_nothing_by_them():
     backend, history = run(RULE, target={"companions": "none"})
-    assert kinds(history) == [RunStarted, Rejected, RunFinished]
+    assert kinds(history) == [EventKind.RUN_STARTED, EventKind.REJECTED, EventKind.RUN_FINISHED]
     assert not any(
         "<companion" in request.messages[0].text for request in backend.requests if request.model == "target"
     )
@@ -96,7 +96,7 @@ def test_a_target_without_companions_gains_nothing_by_them():
 
 def test_an_edit_to_a_file_that_is_not_trained_is_left_out_and_the_others_go_on():
     _, history = run({"op": "append", "content": "- no"}, RULE, files=["references/rules.md"], learning_rate=4)
-    assert kinds(history)[1] is Accepted
+    assert kinds(history)[1] is EventKind.ACCEPTED
     assert statuses(history[1]) == [("applied", ""), ("invalid", "optimizer.files does not name 'SKILL.md'")]
     assert history[1].event.patch.skipped == 1
 
@@ -114,7 +114,7 @@ def test_an_edit_to_a_file_that_is_not_trained_is_left_out_and_the_others_go_on(
 def test_steps_edit_the_document_alone_where_nothing_else_is_said(edit, detail):
     backend, history = run(edit, files=["SKILL.md"])
     assert statuses(history[1]) == [("invalid", detail)]
-    assert kinds(history)[1] is Skipped
+    assert kinds(history)[1] is EventKind.SKIPPED
     assert detail in history[1].event.why
     assert targets(backend) == 3 * 8, "baseline, batch and test"
 
@@ -123,7 +123,7 @@ def test_a_new_file_is_made_where_a_pattern_names_it():
     point = {"op": "append", "content": "- Read references/new.md."}
     new = {"op": "append", "file": "references/new.md", "content": "- amber"}
     _, history = run(point, new)
-    assert kinds(history)[1] is Accepted
+    assert kinds(history)[1] is EventKind.ACCEPTED
     assert history[1].skill.files["references/new.md"] == b"- amber\n"
 
 
@@ -215,7 +215,7 @@ def test_what_parses_has_no_fault_and_is_not_executed(path, content, tmp_path, m
 def test_a_candidate_with_a_broken_script_is_invalid_and_costs_no_rollout():
     broken = {"op": "append", "file": "scripts/count.py", "content": "def broken(:"}
     backend, history = run(RULE, broken)
-    assert kinds(history) == [RunStarted, Skipped, RunFinished]
+    assert kinds(history) == [EventKind.RUN_STARTED, EventKind.SKIPPED, EventKind.RUN_FINISHED]
     assert history[1].event.title == "invalid: scripts/count.py does not parse"
     assert "invalid syntax (line 3)" in history[1].event.why
     assert targets(backend) == 3 * 8
@@ -225,7 +225,7 @@ def test_a_candidate_with_a_broken_script_is_invalid_and_costs_no_rollout():
 def test_a_script_that_was_broken_before_is_not_the_candidates_fault():
     seed = Skill("toy", {**SEED.files, "scripts/old.py": b"print 'two'\n"})
     _, history = run(RULE, seed=seed)
-    assert kinds(history)[1] is Accepted
+    assert kinds(history)[1] is EventKind.ACCEPTED
 
 
 CHECKED = Skill(
@@ -243,7 +243,7 @@ CHECK = "python scripts/selftest.py"
 @needs_sandbox
 def test_a_candidate_that_fails_its_self_check_is_invalid_and_costs_no_rollout():
     backend, history = run(RULE, seed=CHECKED, check=CHECK)
-    assert kinds(history) == [RunStarted, Skipped, RunFinished]
+    assert kinds(history) == [EventKind.RUN_STARTED, EventKind.SKIPPED, EventKind.RUN_FINISHED]
     assert history[1].event.title == "invalid: the skill fails its self-check"
     assert "exit code 1: a forbidden word" in history[1].event.why
     assert targets(backend) == 3 * 8
@@ -253,7 +253,7 @@ def test_a_candidate_that_fails_its_self_check_is_invalid_and_costs_no_rollout()
 def test_a_candidate_that_passes_its_self_check_is_measured():
     birch = {"op": "append", "file": "references/rules.md", "content": "- birch"}
     _, history = run(birch, seed=CHECKED, check=CHECK)
-    assert kinds(history)[1] is Accepted
+    assert kinds(history)[1] is EventKind.ACCEPTED
 
 
 @needs_sandbox
@@ -304,6 +304,6 @@ def test_the_reflection_on_an_epoch_may_edit_other_files_too():
     nothing = json.dumps({"title": "", "reasoning": "", "edits": []})
     backend = ToyBackend(script={"Analyse failures": lambda _: nothing, "Reflect on an epoch": lambda _: back})
     _, history = run(backend=backend, use_meta_reflect=True)
-    event = next(transition for transition in history if isinstance(transition.event, Accepted))
+    event = next(transition for transition in history if transition.event.kind is EventKind.ACCEPTED)
     assert [edit.file for edit in event.event.edits] == ["references/rules.md"]
     assert "## Files that you may edit" in asked(backend, "Reflect on an epoch")[0].text

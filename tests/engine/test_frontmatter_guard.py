@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 from toy import SEED, History, ToyBackend, run_to_end, trainer
 
-from skillgit.domain.event import RunFinished, RunStarted, Skipped
+from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.skill import DOCUMENT
 from skillgit.engine.candidate_guards import refusal
 from skillgit.engine.method_settings import MethodSettings
@@ -32,7 +32,11 @@ def run_with(edit: dict[str, str]):
 @pytest.mark.parametrize("op", ["replace", "insert_after", "delete"])
 def test_no_edit_of_an_optimizer_reaches_the_frontmatter(op):
     backend, history = run_with({"op": op, "anchor": "description: Toy.", "content": "description: amber"})
-    assert [type(transition.event) for transition in history] == [RunStarted, Skipped, RunFinished]
+    assert [transition.event.kind for transition in history] == [
+        EventKind.RUN_STARTED,
+        EventKind.SKIPPED,
+        EventKind.RUN_FINISHED,
+    ]
     reports = json.loads(history[1].evidence["patch.json"])["edits"]
     assert [report["status"] for report in reports] == ["protected"]
     assert len([request for request in backend.requests if request.model == "target"]) == 3 * 8
@@ -49,7 +53,11 @@ def test_a_candidate_with_another_frontmatter_is_skipped_as_invalid_before_its_f
 
     monkeypatch.setattr(skillopt, "carry_out", tampering)
     backend, history = run_with({"op": "append", "content": "- amber"})
-    assert [type(transition.event) for transition in history] == [RunStarted, Skipped, RunFinished]
+    assert [transition.event.kind for transition in history] == [
+        EventKind.RUN_STARTED,
+        EventKind.SKIPPED,
+        EventKind.RUN_FINISHED,
+    ]
     assert history[1].event.title == "invalid: the frontmatter is not that of the base"
     assert len([request for request in backend.requests if request.model == "target"]) == 3 * 8, (
         "baseline, batch and test"
@@ -114,5 +122,9 @@ def test_a_candidate_with_a_second_frontmatter_is_never_measured(monkeypatch):
 
     monkeypatch.setattr(skillopt, "carry_out", tampering)
     _, history = run_with({"op": "append", "content": "- amber"})
-    assert [type(transition.event) for transition in history] == [RunStarted, Skipped, RunFinished]
+    assert [transition.event.kind for transition in history] == [
+        EventKind.RUN_STARTED,
+        EventKind.SKIPPED,
+        EventKind.RUN_FINISHED,
+    ]
     assert history[1].event.title == "invalid: there are two frontmatters"

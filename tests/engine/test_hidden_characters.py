@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from toy import SEED, History, ToyBackend, run_to_end, trainer
 
 from skillgit.domain.edit import Edit, EditSource, EditStatus, Op, apply
-from skillgit.domain.event import Accepted, Rejected, SlowMerged, SlowProposed
+from skillgit.domain.event import CANDIDATES
+from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.skill import hidden_characters
 from skillgit.domain.untrusted.model_text import clean, hidden_in
 from skillgit.engine.candidate_text import cleaned
@@ -59,7 +60,7 @@ def test_edits_and_new_files_enter_clean_and_the_event_says_what_was_removed():
     optimizer = {"files": ["SKILL.md", "references/*.md"]}
     history = trained({"Analyse failures": analysis(*edits)}, optimizer)
     event, skill = history[1].event, history[1].skill
-    assert isinstance(event, Accepted | Rejected)
+    assert event.kind in CANDIDATES
     check_clean(history)
     assert "- am\n\ufffdber birch" in skill.document
     rows = json.loads(history[1].evidence["patch.json"])["edits"]
@@ -101,11 +102,11 @@ def test_guidance_and_memory_enter_clean():
     script = {"Slow update": guidance, "Optimizer memory": json.dumps({"memory": dirty("- words")})}
     history = trained(script, {"use_slow_update": True}, PLAN)
     check_clean(history)
-    slow = next(transition.event for transition in history if isinstance(transition.event, SlowProposed))
+    slow = next(transition.event for transition in history if transition.event.kind is EventKind.SLOW_PROPOSED)
     assert slow.guidance == "- am\n\ufffdber birch coral dune"
     assert hidden_in(slow.memory) == []
     assert f"{COUNT} hidden characters were removed from the guidance." in slow.why
-    assert any(isinstance(transition.event, SlowMerged | SlowProposed) for transition in history)
+    assert any(transition.event.kind in {EventKind.SLOW_MERGED, EventKind.SLOW_PROPOSED} for transition in history)
 
 
 def test_reminders_enter_clean_and_keep_their_count():

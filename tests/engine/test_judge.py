@@ -9,7 +9,7 @@ from toy import SEED, History, ToyBackend, ToyEnvironment, run_to_end, trainer
 
 from skillgit.calls.ledger import Ledger
 from skillgit.domain.evaluation import Split
-from skillgit.domain.event import Accepted, Rejected
+from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.gate_decision import Decision, NoRegression
 from skillgit.engine.evaluate import WAVE, evaluate, order
 from skillgit.engine.gating import judge
@@ -196,7 +196,7 @@ def test_a_whole_run_with_any_gate_can_be_killed_and_resumed(gate):
     unbroken = History()
     backend = ToyBackend()
     asyncio.run(run_to_end(trainer(backend, unbroken, gate=gate), unbroken))
-    assert {type(t.event) for t in unbroken} & {Accepted, Rejected}
+    assert {t.event.kind for t in unbroken} & {EventKind.ACCEPTED, EventKind.REJECTED}
     for kill_at in range(5, len(backend.requests), 11):
         ledger, history, first, second = Ledger.in_memory(), History(), ToyBackend(), ToyBackend()
         answer = first.complete

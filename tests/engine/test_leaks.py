@@ -7,7 +7,7 @@ import pytest
 from toy import History, ToyBackend, ToyEnvironment, run_to_end, trainer
 
 from skillgit.domain.evaluation import Split
-from skillgit.domain.event import Accepted, Skipped
+from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.leaks import Secrets
 from skillgit.plugin.environment import secrets_of
 
@@ -57,7 +57,7 @@ def refusal(item: str) -> str:
 def test_an_edit_that_quotes_an_answer_is_quarantined_and_the_rest_goes_on(item):
     _, history = run([leaking(item), HONEST])
     event, evidence = history[1].event, json.loads(history[1].evidence["patch.json"])
-    assert isinstance(event, Accepted)
+    assert event.kind is EventKind.ACCEPTED
     assert (event.patch.applied, event.patch.skipped) == (1, 1)
     assert [(row["status"], row["detail"]) for row in evidence["edits"]] == [
         ("applied", ""),
@@ -69,7 +69,7 @@ def test_an_edit_that_quotes_an_answer_is_quarantined_and_the_rest_goes_on(item)
 @EVERY_SPLIT
 def test_if_nothing_is_left_the_step_is_skipped_for_free(item):
     backend, history = run([leaking(item)])
-    assert isinstance(history[1].event, Skipped)
+    assert history[1].event.kind is EventKind.SKIPPED
     assert refusal(item) in history[1].event.why
     assert len([r for r in backend.requests if r.model == "target"]) == 3 * 8, "baseline, batch and test only"
 

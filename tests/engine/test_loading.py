@@ -13,7 +13,7 @@ from toy import History, ToyBackend, run_to_end, trainer
 
 from skillgit.calls.ledger import Ledger
 from skillgit.domain.evaluation import EvaluationSummary, LoadCounts, Loading, Scored, Split, load_counts
-from skillgit.domain.event import RunStarted
+from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.outcomes import outcome_row, read_outcome
 from skillgit.engine.evidence_files import rollouts_files
 from skillgit.errors import ExitCode, NotLoadedError
@@ -56,7 +56,7 @@ def stopped(*says, **more):
 
 def test_a_text_that_is_never_read_is_not_trained():
     backend, history, error = stopped(Loading.NOT_LOADED)
-    assert [type(transition.event) for transition in history] == [RunStarted]
+    assert [transition.event.kind for transition in history] == [EventKind.RUN_STARTED]
     assert history[0].event.evaluation.loads == LoadCounts(0, 8, 0)
     assert not backend.asked("optimizer")
     assert len(backend.asked("target")) == 8, "no step runs ahead of it"

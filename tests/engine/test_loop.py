@@ -9,16 +9,8 @@ from toy import SEED, History, ToyBackend, ToyEnvironment, run_to_end, trainer
 from skillgit.calls.ledger import Ledger
 from skillgit.domain.cost import Caps
 from skillgit.domain.evaluation import Split
-from skillgit.domain.event import (
-    Accepted,
-    Rejected,
-    RunFinished,
-    RunOutcome,
-    RunStarted,
-    Skipped,
-    SlowMerged,
-    SlowProposed,
-)
+from skillgit.domain.event import RunOutcome
+from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.gate_decision import Decision
 from skillgit.errors import BudgetError
 
@@ -29,12 +21,20 @@ def run(backend: ToyBackend, **options) -> History:
 
 
 def kinds(history: History) -> list[type]:
-    return [type(transition.event) for transition in history]
+    return [transition.event.kind for transition in history]
 
 
 def test_a_run_goes_from_baseline_over_steps_and_slow_updates_to_the_test_report():
     history = run(ToyBackend())
-    assert kinds(history) == [RunStarted, Accepted, Accepted, Accepted, Accepted, SlowProposed, RunFinished]
+    assert kinds(history) == [
+        EventKind.RUN_STARTED,
+        EventKind.ACCEPTED,
+        EventKind.ACCEPTED,
+        EventKind.ACCEPTED,
+        EventKind.ACCEPTED,
+        EventKind.SLOW_PROPOSED,
+        EventKind.RUN_FINISHED,
+    ]
     state = history.state()
     assert state.outcome is RunOutcome.IMPROVED
     assert [state.evaluation(version).hard for version in range(5)] == [0.0, 0.25, 0.5, 0.75, 1.0]
@@ -48,7 +48,13 @@ def test_a_run_goes_from_baseline_over_steps_and_slow_updates_to_the_test_report
 def test_guidance_that_passes_the_gate_is_merged_as_a_version_with_its_own_measurement():
     script = {"Analyse failures": lambda _: json.dumps({"edits": []})}
     history = run(ToyBackend(script=script))
-    assert kinds(history) == [RunStarted, *[Skipped] * 4, SlowProposed, SlowMerged, RunFinished]
+    assert kinds(history) == [
+        EventKind.RUN_STARTED,
+        *[EventKind.SKIPPED] * 4,
+        EventKind.SLOW_PROPOSED,
+        EventKind.SLOW_MERGED,
+        EventKind.RUN_FINISHED,
+    ]
     proposed, merged = history[-3].event, history[-2].event
     assert proposed.verdict.decision is Decision.ACCEPT_NEW_BEST
     assert merged.evaluation == proposed.evaluation
@@ -67,7 +73,9 @@ def test_the_optimizer_memory_of_an_epoch_reaches_the_prompts_of_the_next_and_ne
 
 
 def test_nothing_is_remembered_after_the_last_epoch():
-    assert [event.memory for event in (t.event for t in run(ToyBackend())) if isinstance(event, SlowProposed)] == [""]
+    assert [
+        event.memory for event in (t.event for t in run(ToyBackend())) if event.kind is EventKind.SLOW_PROPOSED
+    ] == [""]
 
 
 def test_workers_do_not_change_a_run():
@@ -111,7 +119,7 @@ def test_items_that_cannot_be_evaluated_make_the_gate_indecisive_and_score_nothi
     history = run(ToyBackend(), environment=environment)
     baseline = history[0].event.evaluation
     assert (baseline.n, baseline.scored, baseline.hard) == (8, 6, 0.0)
-    rejected = [event for event in (t.event for t in history) if isinstance(event, Rejected)]
+    rejected = [event for event in (t.event for t in history) if event.kind is EventKind.REJECTED]
     assert {event.verdict.decision for event in rejected} == {Decision.INDECISIVE}
     assert history.state().version == 0
 
@@ -133,7 +141,7 @@ def test_a_reply_that_is_not_json_is_sent_back_once_with_the_reason():
 
     backend = ToyBackend(script={"Analyse failures": first_prose})
     history = run(backend, train={"num_epochs": 1, "batch_size": 8, "seed": 1})
-    assert kinds(history) == [RunStarted, Accepted, RunFinished]
+    assert kinds(history) == [EventKind.RUN_STARTED, EventKind.ACCEPTED, EventKind.RUN_FINISHED]
     again = [r for r in backend.requests if len(r.messages) == 4]
     assert len(again) == 1
     assert "no JSON object" in again[0].messages[-1].text
@@ -143,7 +151,7 @@ def test_a_second_unusable_reply_is_a_recorded_failure_and_the_step_is_skipped()
     backend = ToyBackend(script={"Analyse failures": lambda _: '{"edits": 3}'})
     history = run(backend, train={"num_epochs": 1, "batch_size": 8, "seed": 1})
     skipped = history[1].event
-    assert isinstance(skipped, Skipped)
+    assert skipped.kind is EventKind.SKIPPED
     assert skipped.title == "no usable reply"
     assert json.loads(history[1].evidence["findings.json"])["unusable_replies"] == 1
 
@@ -162,7 +170,7 @@ def test_an_edit_that_does_not_apply_is_reported_and_costs_no_evaluation(edit, s
     backend = ToyBackend(script={"Analyse failures": lambda _: json.dumps({"edits": [edit]})})
     history = run(backend, train={"num_epochs": 1, "batch_size": 8, "seed": 1})
     skipped = history[1].event
-    assert isinstance(skipped, Skipped)
+    assert skipped.kind is EventKind.SKIPPED
     assert (skipped.patch.ranked, skipped.patch.applied, skipped.patch.skipped) == (0, 0, 1)
     assert json.loads(history[1].evidence["patch.json"])["edits"][0]["status"] == status
     rollouts = [r for r in backend.requests if r.model == "target"]

@@ -7,7 +7,7 @@ import pytest
 from dying import check_resume
 from toy import History, ToyBackend, run_to_end, trainer
 
-from skillgit.domain.event import Accepted, Rejected, RunStarted, Skipped
+from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.gate_decision import Decision
 from skillgit.domain.proposal import BudgetSource, Origin
 from skillgit.domain.run_state import advance, begin, fold
@@ -33,9 +33,9 @@ def reflections(history: History) -> list[object]:
 
 def test_an_accepted_reflection_is_a_version_after_the_last_step_of_its_epoch():
     history = run(ToyBackend(), train=SHORT, optimizer=ON)
-    assert [type(t.event) for t in history][:3] == [RunStarted, Accepted, Accepted]
+    assert [t.event.kind for t in history][:3] == [EventKind.RUN_STARTED, EventKind.ACCEPTED, EventKind.ACCEPTED]
     first = reflections(history)[0]
-    assert isinstance(first, Accepted)
+    assert first.kind is EventKind.ACCEPTED
     assert (first.epoch, first.step, first.version, first.base) == (1, 1, 2, 1)
     assert first.patch.by is BudgetSource.META
     assert "- dune" in history[2].skill.document
@@ -46,7 +46,7 @@ def test_an_accepted_reflection_is_a_version_after_the_last_step_of_its_epoch():
 def test_a_rejected_reflection_leaves_the_version_and_is_remembered():
     history = run(ToyBackend(script=reflecting(HARM)), train=SHORT, optimizer=ON)
     event = reflections(history)[0]
-    assert isinstance(event, Rejected)
+    assert event.kind is EventKind.REJECTED
     assert event.verdict.decision is Decision.REJECT
     state = history.state()
     assert state.memory[1].origin is Origin.META
@@ -66,7 +66,7 @@ def test_a_reflection_without_a_candidate_is_told_and_measures_nothing(edits, ti
     backend = ToyBackend(script=reflecting(*edits))
     history = run(backend, train=SHORT | {"num_epochs": 1}, optimizer=ON)
     event = reflections(history)[0]
-    assert isinstance(event, Skipped)
+    assert event.kind is EventKind.SKIPPED
     assert event.title == title
     assert sum(r.model == "target" for r in backend.requests) == 8 + 8 + 8 + 16, "baseline, batch, candidate, two tests"
 
@@ -87,9 +87,9 @@ def test_the_budget_of_a_reflection_is_enforced_in_code():
 def test_a_reflection_is_gated_even_in_a_run_without_a_gate():
     history = run(ToyBackend(script=reflecting(HARM)), train=SHORT, optimizer=ON, evaluation={"use_gate": False})
     first = reflections(history)[0]
-    assert isinstance(first, Rejected)
+    assert first.kind is EventKind.REJECTED
     assert first.verdict.gated
-    assert not next(t.event for t in history if isinstance(t.event, Accepted)).verdict.gated
+    assert not next(t.event for t in history if t.event.kind is EventKind.ACCEPTED).verdict.gated
 
 
 def test_the_prompt_tells_what_accepted_and_rejected_edits_did_and_the_memory():
@@ -108,7 +108,11 @@ def test_the_prompt_tells_what_accepted_and_rejected_edits_did_and_the_memory():
 @pytest.mark.soak
 def test_a_killed_run_with_reflections_ends_like_an_unbroken_one():
     unbroken = check_resume(ToyBackend, every=4, optimizer=ON)
-    assert {type(event) for event in reflections(unbroken)} <= {Accepted, Rejected, Skipped}
+    assert {event.kind for event in reflections(unbroken)} <= {
+        EventKind.ACCEPTED,
+        EventKind.REJECTED,
+        EventKind.SKIPPED,
+    }
 
 
 def test_workers_do_not_change_a_run_with_reflections():

@@ -14,7 +14,8 @@ from toy import SEED, WORDS, History, ToyBackend, ToyEnvironment, run_to_end, tr
 from skillgit.calls.ledger import Ledger
 from skillgit.domain.document_rewrite import UpdateMode, rewritten
 from skillgit.domain.edit import Edit, Op, apply
-from skillgit.domain.event import Accepted, Rejected, RunFinished, Skipped
+from skillgit.domain.event import CANDIDATES
+from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.proposal import BudgetSource
 from skillgit.domain.skill import Skill
 
@@ -124,9 +125,9 @@ REWRITES = (UpdateMode.SUGGESTIONS, UpdateMode.FULL)
 @pytest.mark.parametrize("mode", UpdateMode)
 def test_a_run_learns_in_every_update_mode(mode):
     history, _ = run(optimizer={"skill_update_mode": mode})
-    accepted = [transition.event for transition in history if isinstance(transition.event, Accepted)]
+    accepted = [transition.event for transition in history if transition.event.kind is EventKind.ACCEPTED]
     assert len(accepted) >= 3
-    assert isinstance(history[-1].event, RunFinished)
+    assert history[-1].event.kind is EventKind.RUN_FINISHED
     assert {event.patch.mode for event in accepted} == {mode}
     state = history.state()
     assert state.evaluation(state.version).hard == 1.0
@@ -137,7 +138,7 @@ def test_the_evidence_applied_to_the_base_gives_the_committed_skill(mode):
     history, _ = run(optimizer={"skill_update_mode": mode})
     for transition in history:
         event = transition.event
-        if not isinstance(event, Accepted | Rejected):
+        if event.kind not in CANDIDATES:
             continue
         patch = json.loads(transition.evidence["patch.json"])
         base = history.skill(event.base)
@@ -173,7 +174,7 @@ def test_a_rewrite_that_loses_a_placeholder_is_asked_for_once_more_and_is_then_a
     careless = {heading: lambda _: json.dumps({"body": "# Toy\n\n- amber birch coral dune"})}
     history, backend = run(careless, skill=seed, train=ONE_EPOCH, optimizer={"skill_update_mode": mode})
     skipped = history[1].event
-    assert isinstance(skipped, Skipped)
+    assert skipped.kind is EventKind.SKIPPED
     assert skipped.title in {"no usable rewrite", "no usable reply"}
     again = [r for r in backend.requests if len(r.messages) == 4]
     assert len(again) == 1
@@ -190,7 +191,7 @@ def test_a_rewrite_that_is_mended_at_the_second_attempt_is_used():
         train=ONE_EPOCH,
         optimizer={"skill_update_mode": "rewrite_from_suggestions"},
     )
-    assert isinstance(history[1].event, Accepted)
+    assert history[1].event.kind is EventKind.ACCEPTED
     assert KEEP in history[1].skill.document
 
 
@@ -240,7 +241,7 @@ def test_whole_documents_know_neither_ranking_nor_budget():
         train=ONE_EPOCH, gradient={"minibatch_size": 2}, optimizer={"skill_update_mode": "full_rewrite_minibatch"}
     )
     event = history[1].event
-    assert isinstance(event, Accepted)
+    assert event.kind is EventKind.ACCEPTED
     assert (event.patch.budget, event.patch.by) == (None, BudgetSource.NONE)
     assert kinds(backend)["Rank edits"] == kinds(backend)["Edit budget"] == 0
     assert not any("<budget>" in r.messages[1].text for r in backend.requests if r.model == "optimizer")
@@ -253,7 +254,7 @@ def test_after_a_failed_merge_of_documents_the_best_supported_one_is_kept_and_th
         gradient={"minibatch_size": 3},
         optimizer={"skill_update_mode": "full_rewrite_minibatch"},
     )
-    assert isinstance(history[1].event, Accepted)
+    assert history[1].event.kind is EventKind.ACCEPTED
     assert json.loads(history[1].evidence["findings.json"])["unusable_calls"] == ["merge"]
 
 
@@ -291,7 +292,7 @@ def test_a_budget_of_zero_changes_nothing(said, aggregate):
     optimizer = {"lr_control_mode": "autonomous", "aggregate": aggregate}
     history, _ = run(script, train=ONE_EPOCH, optimizer=optimizer)
     event = history[1].event
-    assert isinstance(event, Skipped)
+    assert event.kind is EventKind.SKIPPED
     assert (event.patch.budget, event.patch.ranked, event.patch.by) == (0, 0, BudgetSource.OPTIMIZER)
     assert event.title == "the optimizer chose to change nothing"
 

@@ -10,7 +10,8 @@ import pytest
 from toy import SEED, WORDS, History, ToyBackend, ToyEnvironment, run_to_end, trainer
 
 from skillgit.calls.ledger import Ledger
-from skillgit.domain.event import Accepted, Rejected, RunFinished, RunOutcome, Skipped
+from skillgit.domain.event import CANDIDATES, RunOutcome
+from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.gate_decision import Objective
 from skillgit.domain.run_state import fold
 from skillgit.domain.skill import Skill
@@ -63,7 +64,7 @@ def run(*, gate=None, skill: Skill = SOLVED, backend=None, ledger=None, environm
 
 def test_a_rule_that_nobody_needs_is_pruned_though_every_item_is_solved():
     history = run()
-    (step,) = (one for one in history if isinstance(one.event, Accepted))
+    (step,) = (one for one in history if one.event.kind is EventKind.ACCEPTED)
     verdict = step.event.verdict
     assert RULE not in step.skill.document
     assert (verdict.score, verdict.current, verdict.objective) == (1.0, 1.0, Objective.TOKENS)
@@ -82,7 +83,7 @@ def test_a_rule_that_nobody_needs_is_pruned_though_every_item_is_solved():
 def test_a_gate_of_scores_alone_ends_at_the_full_score_and_refuses_the_tie():
     assert run(gate={})[-1].event.outcome is RunOutcome.CEILING
     history = run(gate={}, train=ONE_EPOCH | {"stop_at_ceiling": False})
-    (step,) = (one for one in history if isinstance(one.event, Rejected))
+    (step,) = (one for one in history if one.event.kind is EventKind.REJECTED)
     assert step.event.verdict.tokens is None
     assert not step.event.why
     assert not any("tokens" in row for row in loads(step.evidence["selection.json"]))
@@ -91,7 +92,7 @@ def test_a_gate_of_scores_alone_ends_at_the_full_score_and_refuses_the_tie():
 def test_a_rule_that_an_item_needs_stays():
     needed = json.dumps({"edits": [{"op": "delete", "anchor": "- amber"}, {"op": "delete", "anchor": RULE}]})
     history = run(backend=CountingBackend(script={"Analyse successes": lambda _: needed}))
-    (step,) = (one for one in history if isinstance(one.event, Rejected))
+    (step,) = (one for one in history if one.event.kind is EventKind.REJECTED)
     assert step.event.verdict.score < 1.0
 
 
@@ -107,20 +108,22 @@ def test_what_is_reused_has_the_tokens_that_it_had_and_retries_do_not_count(repe
     failing.outage = 3
     rough = run(gate=gate, backend=failing)
     assert calls == len(backend.requests)
-    verdicts = [[one.event.verdict for one in history if isinstance(one.event, Accepted)] for history in (first, again)]
-    assert verdicts[0] == verdicts[1] == [one.event.verdict for one in rough if isinstance(one.event, Accepted)]
+    verdicts = [
+        [one.event.verdict for one in history if one.event.kind is EventKind.ACCEPTED] for history in (first, again)
+    ]
+    assert verdicts[0] == verdicts[1] == [one.event.verdict for one in rough if one.event.kind is EventKind.ACCEPTED]
     assert rough.state().cost.tokens_in > first.state().cost.tokens_in
 
 
 def test_a_candidate_that_scores_more_with_too_many_tokens_is_refused():
     tokens = run(skill=SEED, backend=CountingBackend()).state().evaluation(0).tokens
-    for limit, kind in ((int(tokens), Rejected), (10 * int(tokens), Accepted)):
+    for limit, kind in ((int(tokens), EventKind.REJECTED), (10 * int(tokens), EventKind.ACCEPTED)):
         gate = GATE | {"max_tokens_per_item": limit}
         events = [one.event for one in run(skill=SEED, backend=CountingBackend(), gate=gate)]
-        (step,) = (event for event in events if isinstance(event, Accepted | Rejected))
+        (step,) = (event for event in events if event.kind in CANDIDATES)
         assert type(step) is kind
         assert step.verdict.score > step.verdict.current
-        assert ("gate.max_tokens_per_item" in step.why) == (kind is Rejected)
+        assert ("gate.max_tokens_per_item" in step.why) == (kind is EventKind.REJECTED)
 
 
 def test_where_no_tokens_are_known_the_run_does_not_begin():
@@ -139,15 +142,15 @@ def test_refine_keeps_a_removal_that_breaks_nothing_only_where_tokens_count(gate
     made = replace(made, start=replace(made.start, skill=SOLVED))
     asyncio.run(run_to_end(made, history))
     step = history[1]
-    assert type(step.event) is (Accepted if gate else Skipped)
-    assert isinstance(history[-1].event, RunFinished)
+    assert step.event.kind is (EventKind.ACCEPTED if gate else EventKind.SKIPPED)
+    assert history[-1].event.kind is EventKind.RUN_FINISHED
 
 
 def test_screening_lets_a_shorter_text_pass_that_breaks_nothing_where_tokens_count():
     words = [word for word in WORDS if word != "dune"]
     partly = SEED.with_text("SKILL.md", SEED.document + "".join(f"- {word}\n" for word in words) + RULE + "\n")
     script = {"Analyse failures": lambda _: json.dumps({"edits": []}), "Analyse successes": lambda _: DELETE}
-    for gate, kind in ((GATE, Accepted), ({}, Skipped)):
+    for gate, kind in ((GATE, EventKind.ACCEPTED), ({}, EventKind.SKIPPED)):
         backend = CountingBackend(script=script)
         history = run(skill=partly, backend=backend, gate=gate | {"screening": 4})
-        assert type(history[1].event) is kind
+        assert history[1].event.kind is kind

@@ -8,7 +8,8 @@ import pytest
 from toy import History, ToyBackend, ToyEnvironment, items, run_to_end, trainer
 
 from skillgit.domain.evaluation import Split
-from skillgit.domain.event import RunFinished, RunOutcome
+from skillgit.domain.event import Event, RunOutcome
+from skillgit.domain.event_kinds import EventKind
 
 NOTHING = {"Analyse failures": lambda _: json.dumps({"edits": []})}
 USELESS = {"Analyse failures": lambda _: json.dumps({"edits": [{"op": "append", "content": "- be kind"}]})}
@@ -47,13 +48,13 @@ class Overfit(ToyEnvironment):
         return replace(trajectory, turns=(replace(trajectory.turns[0], content=skill.document), *trajectory.turns[1:]))
 
 
-def finished(environment: ToyEnvironment, script: dict, **sections) -> RunFinished:
+def finished(environment: ToyEnvironment, script: dict, **sections) -> Event:
     history = History()
     options = {"train": {"num_epochs": 1, "batch_size": 4, "seed": 1}, **sections}
     made = trainer(ToyBackend(script=script), history, environment=environment, **options)
     asyncio.run(run_to_end(made, history))
     event = history[-1].event
-    assert isinstance(event, RunFinished)
+    assert event.kind is EventKind.RUN_FINISHED
     return event
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from paced import Held, Shuffled, optimizer_for, target_on
 from toy import History, ToyBackend, run_to_end, trainer
 
-from skillgit.domain.event import SlowProposed
+from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.placebo import SENTENCES
 from skillgit.engine.session import Monitor, Overlap, Stage
 from skillgit.errors import HandoffError
@@ -95,7 +95,7 @@ def test_guidance_is_measured_while_the_memory_is_written():
     backend = Held(optimizer_for("Optimizer memory"), guided, script={"Analyse failures": lambda _: '{"edits": []}'})
     history = run(backend, train=SHORT | {"num_epochs": 3})
     assert backend.overlapped
-    proposed = next(t.event for t in history if isinstance(t.event, SlowProposed))
+    proposed = next(t.event for t in history if t.event.kind is EventKind.SLOW_PROPOSED)
     assert (proposed.memory, proposed.verdict.decision.accepted) == ("- words help", True)
 
 

@@ -8,7 +8,7 @@ import pytest
 from toy import History, ToyBackend, run_to_end, trainer
 
 from skillgit.calls.ledger import Ledger
-from skillgit.domain.event import RunFinished
+from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.placebo import Placebo
 
 ONE_STEP = {"num_epochs": 1, "batch_size": 8, "seed": 1}
@@ -32,7 +32,7 @@ def test_a_target_without_noise_never_lets_a_placebo_pass_and_says_that_it_has_n
     backend = ToyBackend()
     history = run(backend, placebo=3)
     finished = history[-1].event
-    assert isinstance(finished, RunFinished)
+    assert finished.kind is EventKind.RUN_FINISHED
     assert finished.placebo == Placebo(n=3, accepted=0)
     assert "Placebo: 0 of 3 candidates that change nothing passed the gate (rate 0.00)." in finished.why
     assert "this target answers alike every time" in finished.why

@@ -8,7 +8,8 @@ import pytest
 from toy import History, ToyBackend, ToyEnvironment, run_to_end, trainer
 
 from skillgit.domain.evaluation import Split
-from skillgit.domain.event import Accepted, Edited, Measured, RunFinished
+from skillgit.domain.event import Event
+from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.gate_decision import Decision
 from skillgit.domain.proposal import changed_lines
 from skillgit.domain.skill import DOCUMENT
@@ -21,7 +22,7 @@ LINE = "- A person wrote this."
 def begun(history: History, backend: ToyBackend) -> None:
     """Let the run take its first step, then let a person add a line."""
     asyncio.run(run_to_end(trainer(backend, history), history, limit=2))
-    assert isinstance(history[-1].event, Accepted)
+    assert history[-1].event.kind is EventKind.ACCEPTED
     edit(history)
 
 
@@ -30,7 +31,7 @@ def edit(history: History) -> None:
     state = history.state()
     base, skill = state.version, history.skill(state.version)
     mine = skill.with_text(DOCUMENT, f"{skill.document}\n{LINE}\n")
-    event = Edited(
+    event = Event(kind=EventKind.EDITED, 
         run="toy-1", skill="skills/toy", epoch=state.epoch, step=state.step, version=base + 1, base=base, title="mine",
         author="Ada Lovelace", changes=changed_lines(skill, mine),
     )  # fmt: skip
@@ -44,13 +45,13 @@ def test_the_next_event_after_an_edit_is_its_measurement():
     asyncio.run(run_to_end(trainer(backend, history), history))
 
     measured = history[3].event
-    assert isinstance(measured, Measured)
+    assert measured.kind is EventKind.MEASURED
     assert (measured.version, measured.step, measured.epoch) == (2, 1, 1)
     assert measured.verdict.decision is Decision.FORCE_ACCEPT
     assert (measured.verdict.score, measured.verdict.current, measured.verdict.gated) == (0.25, 0.25, False)
     assert "selection.json" in history[3].evidence
     assert history[3].skill is None
-    assert isinstance(history[-1].event, RunFinished)
+    assert history[-1].event.kind is EventKind.RUN_FINISHED
     assert history.state().evaluation(2) == measured.evaluation
     assert LINE in history.skill(history.state().version).document
 
@@ -62,7 +63,11 @@ def test_an_edit_of_a_finished_run_is_measured_and_nothing_follows():
 
     asyncio.run(run_to_end(trainer(backend, history), history))
 
-    assert [type(one.event) for one in list(history)[-3:]] == [RunFinished, Edited, Measured]
+    assert [one.event.kind for one in list(history)[-3:]] == [
+        EventKind.RUN_FINISHED,
+        EventKind.EDITED,
+        EventKind.MEASURED,
+    ]
     state = history.state()
     assert state.known_evaluation(state.version) is not None
 

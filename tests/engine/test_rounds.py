@@ -14,7 +14,8 @@ from toy import History, run_to_end
 
 from skillgit.calls.ledger import Ledger
 from skillgit.domain.cost import Caps
-from skillgit.domain.event import Accepted, Edited, Measured, Rejected, RunFinished, Skipped
+from skillgit.domain.event import CANDIDATES, Event
+from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.proposal import Origin
 from skillgit.engine.session import Transition
 from skillgit.errors import BudgetError
@@ -32,13 +33,13 @@ def unbroken(strategy: str, seed: int) -> tuple[BranchingBackend, History]:
 
 def test_the_runs_have_what_a_kill_could_spoil():
     events = [transition.event for strategy, seed in RUNS for transition in unbroken(strategy, seed)[1]]
-    candidates = [event for event in events if isinstance(event, Accepted | Rejected)]
+    candidates = [event for event in events if event.kind in CANDIDATES]
     assert any(event.verdict.outrun for event in candidates)
-    assert any(isinstance(event, Accepted) and event.base < event.version - 1 for event in candidates)
-    assert any(isinstance(event, Rejected) and event.at is not None for event in candidates)
+    assert any(event.kind is EventKind.ACCEPTED and event.base < event.version - 1 for event in candidates)
+    assert any(event.kind is EventKind.REJECTED and event.at is not None for event in candidates)
     assert any(event.joined is not None for event in candidates)
     assert any(event.screening for event in candidates)
-    titles = [event.title for event in events if isinstance(event, Skipped)]
+    titles = [event.title for event in events if event.kind is EventKind.SKIPPED]
     assert any(title.startswith("screened out: ") for title in titles)
     assert any(title.startswith("taken up by step ") for title in titles)
 
@@ -63,7 +64,7 @@ def test_a_run_that_is_killed_after_every_event_ends_the_same(strategy, seed):
 def test_a_run_that_a_cap_ends_again_and_again_ends_the_same_and_costs_the_same(strategy, seed):
     whole, history = unbroken(strategy, seed)
     ledger, resumed, backend, most = Ledger.in_memory(), History(), BranchingBackend(), 0
-    while not (resumed and isinstance(resumed[-1].event, RunFinished)):
+    while not (resumed and resumed[-1].event.kind is EventKind.RUN_FINISHED):
         most += 61
         one = branching(backend, resumed, strategy, ledger=ledger, train={"seed": seed}, caps=Caps(max_calls=most))
         try:
@@ -108,7 +109,8 @@ def edited(history: History) -> Transition:
     """Return the edit of a person on the tip of a run."""
     state = history.state()
     text = history.skill(state.version)
-    event = Edited(
+    event = Event(
+        kind=EventKind.EDITED,
         run="toy-1",
         skill="skills/toy",
         epoch=state.epoch,
@@ -142,15 +144,15 @@ def test_the_edit_of_a_person_ends_a_round_and_the_next_one_begins_with_it(strat
 
     at_once, again = disturbed(resumes=False), disturbed(resumes=True)
     assert facts(at_once) == facts(again)
-    assert isinstance(at_once[place + 2].event, Measured)
-    assert isinstance(at_once[-1].event, RunFinished)
+    assert at_once[place + 2].event.kind is EventKind.MEASURED
+    assert at_once[-1].event.kind is EventKind.RUN_FINISHED
 
 
 @every_strategy
 def test_a_candidate_of_a_person_that_was_refused_leaves_the_round_as_it_was(strategy, seed):
     _, history = unbroken(strategy, seed)
     place = in_a_round(history)
-    refused = next(t for t in unbroken("racing", 9)[1] if isinstance(t.event, Rejected))
+    refused = next(t for t in unbroken("racing", 9)[1] if t.event.kind is EventKind.REJECTED)
 
     ledger, resumed, backend = Ledger.in_memory(), History(), BranchingBackend()
     made = branching(backend, resumed, strategy, ledger=ledger, train={"seed": seed})

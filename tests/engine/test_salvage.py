@@ -6,7 +6,7 @@ import json
 from toy import SEED, History, ToyBackend, run_to_end, trainer
 
 from skillgit.domain.edit import Edit, Op
-from skillgit.domain.event import Accepted, Rejected
+from skillgit.domain.event_kinds import EventKind
 from skillgit.engine.salvage import halves
 
 ONE_STEP = {"num_epochs": 1, "batch_size": 8, "seed": 1}
@@ -36,7 +36,7 @@ def test_the_half_that_broke_nothing_is_kept():
     seed = SEED.with_text("SKILL.md", SEED.document + "- coral\n")
     _, history = run([BAD, GOOD], seed=seed, salvage=True)
     event, evidence = history[1].event, history[1].evidence
-    assert isinstance(event, Accepted)
+    assert event.kind is EventKind.ACCEPTED
     assert event.patch.salvaged
     assert (event.patch.ranked, event.patch.applied) == (2, 1)
     assert "spoil" not in history[1].skill.document
@@ -54,14 +54,14 @@ def test_the_half_that_broke_nothing_is_kept():
 def test_where_the_evaluation_stopped_early_the_halves_go_by_support():
     seed = SEED.with_text("SKILL.md", SEED.document + "- coral\n")
     _, history = run([BAD, GOOD], seed=seed, early_stop=True, salvage=True)
-    assert isinstance(history[1].event, Accepted)
+    assert history[1].event.kind is EventKind.ACCEPTED
     parts = json.loads(history[1].evidence["salvage.json"])["parts"]
     assert [part["decision"] for part in parts] == ["reject", "accept_new_best"]
 
 
 def test_without_the_setting_a_rejected_patch_stays_rejected():
     _, history = run([BAD, GOOD])
-    assert isinstance(history[1].event, Rejected)
+    assert history[1].event.kind is EventKind.REJECTED
     assert "salvage.json" not in history[1].evidence
 
 
@@ -70,7 +70,7 @@ def test_at_most_two_parts_are_measured_and_the_rejection_keeps_what_they_scored
     useless = [{"op": "append", "content": f"- useless rule {number}", "support": number} for number in range(3)]
     backend, history = run([BAD, *useless], seed=seed, salvage=True)
     event = history[1].event
-    assert isinstance(event, Rejected)
+    assert event.kind is EventKind.REJECTED
     assert not event.patch.salvaged
     parts = json.loads(history[1].evidence["salvage.json"])["parts"]
     assert [len(part["edits"]) for part in parts] == [2, 2]
@@ -81,7 +81,7 @@ def test_at_most_two_parts_are_measured_and_the_rejection_keeps_what_they_scored
 def test_nothing_is_sought_in_a_patch_that_broke_nothing():
     useless = [{"op": "append", "content": f"- useless rule {number}", "support": number} for number in range(4)]
     _, history = run(useless, salvage=True)
-    assert isinstance(history[1].event, Rejected)
+    assert history[1].event.kind is EventKind.REJECTED
     assert "salvage.json" not in history[1].evidence
 
 

@@ -7,7 +7,7 @@ import pytest
 from paced import Held, target_on
 from toy import SEED, WORDS, History, ToyBackend, ToyEnvironment, items, run_to_end, trainer
 
-from skillgit.domain.event import RunStarted, Skipped, SlowMerged, SlowProposed
+from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.gate_decision import Decision
 from skillgit.domain.protected_regions import slow_guidance
 from skillgit.domain.skill import MOST_DOCUMENT
@@ -44,7 +44,9 @@ def test_forced_guidance_is_merged_though_it_lowers_the_score_and_has_its_own_me
     options = {"slow_update_gate_with_selection": False}
     history = run(ToyBackend(script=STILL | {"Slow update": harmful}), environment=Silenced(), optimizer=options)
     proposed, merged = (
-        transition.event for transition in history if isinstance(transition.event, SlowProposed | SlowMerged)
+        transition.event
+        for transition in history
+        if transition.event.kind in {EventKind.SLOW_PROPOSED, EventKind.SLOW_MERGED}
     )
     assert proposed.verdict.decision is merged.verdict.decision is Decision.FORCE_ACCEPT
     assert not merged.verdict.gated
@@ -65,9 +67,9 @@ def test_guidance_has_a_gate_of_its_own_in_a_run_without_one():
     history = run(
         ToyBackend(script=STILL | {"Slow update": harmful}), environment=Silenced(), evaluation={"use_gate": False}
     )
-    proposed = next(t.event for t in history if isinstance(t.event, SlowProposed))
+    proposed = next(t.event for t in history if t.event.kind is EventKind.SLOW_PROPOSED)
     assert proposed.verdict.decision is Decision.REJECT
-    assert not any(isinstance(t.event, SlowMerged) for t in history)
+    assert not any(t.event.kind is EventKind.SLOW_MERGED for t in history)
 
 
 def test_what_is_measured_is_what_is_merged_even_where_a_secret_is_left_out():
@@ -75,7 +77,7 @@ def test_what_is_measured_is_what_is_merged_even_where_a_secret_is_left_out():
     script = STILL | {"Slow update": lambda _: json.dumps({"guidance": f"- amber birch coral dune {secret}"})}
     backend = ToyBackend(script=script)
     history = run(backend)
-    merged = next(t for t in history if isinstance(t.event, SlowMerged))
+    merged = next(t for t in history if t.event.kind is EventKind.SLOW_MERGED)
     seen = [r.messages[0].text for r in backend.requests if r.model == "target" and "amber birch" in r.messages[0].text]
     assert secret not in merged.skill.document
     assert {slow_guidance(text) for text in seen} == {slow_guidance(merged.skill.document)}
@@ -84,9 +86,9 @@ def test_what_is_measured_is_what_is_merged_even_where_a_secret_is_left_out():
 def test_guidance_beyond_what_a_skill_may_hold_is_not_measured():
     script = STILL | {"Slow update": lambda _: json.dumps({"guidance": "- amber\n" * (MOST_DOCUMENT // 8)})}
     history = run(ToyBackend(script=script))
-    proposed = next(t.event for t in history if isinstance(t.event, SlowProposed))
+    proposed = next(t.event for t in history if t.event.kind is EventKind.SLOW_PROPOSED)
     assert (proposed.title, proposed.verdict) == ("too long: a text is beyond what a skill can hold", None)
-    assert not any(isinstance(t.event, SlowMerged) for t in history)
+    assert not any(t.event.kind is EventKind.SLOW_MERGED for t in history)
 
 
 def test_the_last_memory_that_is_not_empty_is_kept():
@@ -94,7 +96,7 @@ def test_the_last_memory_that_is_not_empty_is_kept():
     script = {"Optimizer memory": lambda _: json.dumps({"memory": next(answers)})}
     backend = ToyBackend(script=script)
     history = run(backend, train={"num_epochs": 4, "batch_size": 8, "seed": 1})
-    events = [t.event for t in history if isinstance(t.event, SlowProposed)]
+    events = [t.event for t in history if t.event.kind is EventKind.SLOW_PROPOSED]
     assert [event.memory for event in events] == ["- first"] * 3
     asked = [r for r in backend.requests if r.messages[0].text.startswith("# Optimizer memory")]
     assert len(asked) == 2, "none is written after the last epoch"
@@ -163,7 +165,11 @@ def test_unchanged_pairs_are_not_topped_up_and_mixed_ones_are_all():
 def test_without_a_pair_that_counts_no_guidance_is_asked_for():
     backend = ToyBackend(script=STILL)
     history = run(backend, optimizer={"longitudinal_pair_policy": "changed"})
-    assert [type(t.event) for t in history][:6] == [RunStarted, *[Skipped] * 4, SlowProposed]
+    assert [t.event.kind for t in history][:6] == [
+        EventKind.RUN_STARTED,
+        *[EventKind.SKIPPED] * 4,
+        EventKind.SLOW_PROPOSED,
+    ]
     assert not any(r.messages[0].text.startswith("# Slow update") for r in backend.requests)
 
 

@@ -11,7 +11,8 @@ from test_leaks import SecretiveEnvironment
 from toy import SEED, History, ToyBackend, run_to_end, trainer
 
 from skillgit.domain.edit import Edit, Op, title_of
-from skillgit.domain.event import Accepted, Rejected
+from skillgit.domain.event import CANDIDATES, Event
+from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.proposal import Origin
 
 SECRET = "sk-" + "a1B2c3D4" * 5
@@ -37,17 +38,17 @@ def edits_of(applied: tuple[bool, ...], way: str) -> list[dict[str, object]]:
     ]
 
 
-def events(kind: str, edits: list[dict[str, object]], **options: object) -> list[Accepted | Rejected]:
+def events(kind: str, edits: list[dict[str, object]], **options: object) -> list[Event | Event]:
     reply = json.dumps({"title": TITLE, "reasoning": REASONING, "edits": edits})
     settings = {"environment": SecretiveEnvironment(), "train": {"num_epochs": 1, "batch_size": 8, "seed": 1}} | options
     made = trainer(ToyBackend(script={kind: lambda _: reply}), history := History(), **settings)
     asyncio.run(run_to_end(made, history))
     origin = Origin.META if kind == "Reflect on an epoch" else Origin.STEP
-    judged = [transition.event for transition in history if isinstance(transition.event, Accepted | Rejected)]
+    judged = [transition.event for transition in history if transition.event.kind in CANDIDATES]
     return [event for event in judged if event.origin is origin]
 
 
-def assert_named(event: Accepted | Rejected, applied: list[str]) -> None:
+def assert_named(event: Event | Event, applied: list[str]) -> None:
     reasons = [paragraph for paragraph in event.why.split("\n\n") if not paragraph.startswith("left out: ")]
     said = "\n".join((event.title, *reasons))
     assert {word for word in WORDS if word in event.title} == set(applied)
@@ -101,7 +102,7 @@ def test_a_part_of_a_patch_bears_its_own_name_and_tells_of_all_that_was_left_out
     object.__setattr__(made.start, "skill", seed)
     asyncio.run(run_to_end(made, history))
     event = history[1].event
-    assert isinstance(event, Accepted)
+    assert event.kind is EventKind.ACCEPTED
     assert event.patch.salvaged
     assert event.title == "quokka amber birch"
     assert REASONING not in event.why

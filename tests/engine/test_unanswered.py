@@ -9,7 +9,7 @@ import pytest
 from toy import History, ToyBackend, analyse, run_to_end, trainer
 
 from skillgit.calls.ledger import Ledger
-from skillgit.domain.event import RunFinished, Skipped
+from skillgit.domain.event_kinds import EventKind
 from skillgit.errors import RefusalError, RetryableBackendError, ServiceError
 
 EVERYTHING = {
@@ -44,7 +44,7 @@ def refusing(prompt: str, error: Exception) -> ToyBackend:
 def test_a_run_goes_on_without_what_one_kind_of_call_would_have_said(prompt):
     ledger, first = Ledger.in_memory(), refusing(prompt, RefusalError("the model refuses by policy"))
     history = asyncio.run(run_to_end(trainer(first, made := History(), ledger=ledger, **EVERYTHING), made))
-    assert isinstance(history[-1].event, RunFinished)
+    assert history[-1].event.kind is EventKind.RUN_FINISHED
     told = [json.loads(t.evidence["unanswered.json"]) for t in history if "unanswered.json" in t.evidence]
     assert told
     assert {(row["stage"], row["kind"], row["reason"]) for rows in told for row in rows} == {
@@ -64,7 +64,7 @@ def test_a_step_without_an_analyst_that_is_answered_is_skipped_and_says_why():
         run_to_end(trainer(backend, made := History(), train={"num_epochs": 1, "batch_size": 4}), made)
     )
     skipped = history[1].event
-    assert isinstance(skipped, Skipped)
+    assert skipped.kind is EventKind.SKIPPED
     assert skipped.title == "no analyst is answered"
     assert "will never be answered: the model refuses by policy." in skipped.why
 

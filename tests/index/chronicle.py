@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import pygit2
 from stories import ITEMS, Story
 
-from skillgit.domain.event import Accepted, Edited, Measured, Rejected, Reverted, RunStarted, SlowMerged, SlowProposed
+from skillgit.domain.event import CANDIDATES, Event
+from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.protected_regions import with_slow_guidance
 from skillgit.domain.skill import Skill
 from skillgit.store import refs
@@ -57,13 +58,13 @@ def selection(hard: float) -> bytes:
 
 def evidence(event) -> dict[str, bytes]:
     """Return the evidence of ``event`` as a trainer would write it."""
-    if isinstance(event, RunStarted):
+    if event.kind is EventKind.RUN_STARTED:
         return PLAN | {"selection.json": selection(event.evaluation.hard)}
-    if isinstance(event, Measured):
+    if event.kind is EventKind.MEASURED:
         return {"selection.json": selection(event.evaluation.hard)}
-    if isinstance(event, Accepted | Rejected):
+    if event.kind in CANDIDATES:
         return {"selection.json": selection(event.evaluation.hard), "rollout/trajectories/0.json": b"{}"}
-    if isinstance(event, SlowProposed) and event.evaluation is not None:
+    if event.kind is EventKind.SLOW_PROPOSED and event.evaluation is not None:
         return {"selection.json": selection(event.evaluation.hard)}
     return {}
 
@@ -87,14 +88,14 @@ class Chronicle:
         """Write so many events, or all that are left."""
         for _ in range(len(self.waiting) if count is None else min(count, len(self.waiting))):
             event = self.waiting.pop(0)
-            if isinstance(event, Edited):
+            if event.kind is EventKind.EDITED:
                 self.records.append(self._edit(event))
                 continue
             proof = evidence(event) if self.with_evidence else {}
             self.records.append(self.writer.append(event, self._skill(event), proof))
         return self
 
-    def _edit(self, event: Edited):
+    def _edit(self, event: Event):
         """Commit as a person does, behind the writer's back."""
         branch = refs.run_branch(event.run)
         tip = self.repo.commit(self.repo.tip(branch))
@@ -106,11 +107,11 @@ class Chronicle:
         return read_commit(self.repo, commit)
 
     def _skill(self, event) -> Skill | None:
-        if isinstance(event, SlowMerged):
+        if event.kind is EventKind.SLOW_MERGED:
             text = with_slow_guidance(skill(event.step).document, "Prefer exact spans.")
             return Skill("demo", {"SKILL.md": text.encode()})
-        if isinstance(event, Reverted):
+        if event.kind is EventKind.REVERTED:
             return skill(1000 + event.version)
-        if isinstance(event, RunStarted):
+        if event.kind is EventKind.RUN_STARTED:
             return skill(0)
-        return skill(event.step) if isinstance(event, Accepted | Rejected) else None
+        return skill(event.step) if event.kind in CANDIDATES else None

@@ -13,23 +13,8 @@ from hypothesis import strategies as st
 from skillgit.domain.cost import Cost
 from skillgit.domain.edit import EditSource, Op
 from skillgit.domain.evaluation import EvaluationSummary, Metric, Split
-from skillgit.domain.event import (
-    Accepted,
-    Edited,
-    Inherited,
-    Measured,
-    Models,
-    Rejected,
-    Reverted,
-    RunFinished,
-    RunOutcome,
-    RunStarted,
-    Skipped,
-    SlowMerged,
-    SlowProposed,
-    version_of,
-)
-from skillgit.domain.event_keys import event_at
+from skillgit.domain.event import Event, Inherited, Models, RunOutcome
+from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.gate_decision import Decision, Verdict, decision
 from skillgit.domain.proposal import BudgetSource, Change, EditRecord, Origin, PatchCounts
 from skillgit.store.commit_message import Recorded
@@ -76,7 +61,8 @@ class Story:
         self.common = {"run": run, "skill": skill}
         self.step, self.epoch, self.scores, self.best, self.interventions = 0, 0, [0.25], 0.25, 0
         self.events = [
-            RunStarted(
+            Event(
+                kind=EventKind.RUN_STARTED,
                 **self.common,
                 title="seed skill",
                 config="c0ff",
@@ -121,17 +107,24 @@ class Story:
         if judged.decision.accepted:
             self.scores.append(score)
             self.best = max(self.best, score)
-            self.events.append(Accepted(**parts, version=base + 1))
+            self.events.append(Event(kind=EventKind.ACCEPTED, **parts, version=base + 1))
         else:
-            self.events.append(Rejected(**parts))
+            self.events.append(Event(kind=EventKind.REJECTED, **parts))
         return self
 
     def skipped(self):
         self.step += 1
         self.epoch = (self.step - 1) // 3 + 1
         self.events.append(
-            Skipped(
-                **self.common, epoch=self.epoch, step=self.step, title="no patch", patch=PATCH, models=MODELS, cost=COST
+            Event(
+                kind=EventKind.SKIPPED,
+                **self.common,
+                epoch=self.epoch,
+                step=self.step,
+                title="no patch",
+                patch=PATCH,
+                models=MODELS,
+                cost=COST,
             )
         )
         return self
@@ -141,7 +134,8 @@ class Story:
         base = len(self.scores) - 1
         judged = None if score is None else verdict(score, self.scores[-1], self.best)
         self.events.append(
-            SlowProposed(
+            Event(
+                kind=EventKind.SLOW_PROPOSED,
                 **place,
                 title="slow guidance",
                 base=base,
@@ -157,7 +151,8 @@ class Story:
             self.scores.append(score)
             self.best = max(self.best, score)
             self.events.append(
-                SlowMerged(
+                Event(
+                    kind=EventKind.SLOW_MERGED,
                     **place,
                     title="merge guidance",
                     version=base + 1,
@@ -173,7 +168,8 @@ class Story:
         base = len(self.scores) - 1
         self.scores.append(None)
         self.events.append(
-            Edited(
+            Event(
+                kind=EventKind.EDITED,
                 **self.common,
                 epoch=self.epoch,
                 step=self.step,
@@ -193,7 +189,8 @@ class Story:
         judged = replace(judged, decision=decision(judged))
         self.scores[-1], self.best = score, max(self.best, score)
         self.events.append(
-            Measured(
+            Event(
+                kind=EventKind.MEASURED,
                 **self.common,
                 epoch=self.epoch,
                 step=self.step,
@@ -212,7 +209,8 @@ class Story:
         base = len(self.scores) - 1
         self.scores.append(self.scores[target])
         self.events.append(
-            Reverted(
+            Event(
+                kind=EventKind.REVERTED,
                 **self.common,
                 epoch=self.epoch,
                 step=self.step,
@@ -227,7 +225,8 @@ class Story:
 
     def finished(self):
         self.events.append(
-            RunFinished(
+            Event(
+                kind=EventKind.RUN_FINISHED,
                 **self.common,
                 epoch=self.epoch,
                 step=self.step,
@@ -245,7 +244,7 @@ def recorded(events) -> list[Recorded]:
     """Return ``stories`` as if they stood in git."""
     stands, current = [], 0
     for event in events:
-        current = version_of(event) or current
+        current = event.new_version or current
         stands.append(current)
     return [
         Recorded(
@@ -256,7 +255,7 @@ def recorded(events) -> list[Recorded]:
             evidence="",
             tree="",
             branch="",
-            at=stands[place] if event_at(event) is None else event_at(event),
+            at=stands[place] if event.at_version is None else event.at_version,
         )
         for place, event in enumerate(events)
     ]

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from stories import Story, moves, told
 
 from skillgit.domain.cost import Cost
-from skillgit.domain.event import Edited
+from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.run_state import advance, begin, fold
 from skillgit.index import queries
 from skillgit.index.refresh import open_index
@@ -57,7 +57,7 @@ def test_a_slow_update_follows_a_revert_of_the_same_step(repo):
     records = Chronicle(repo, story).go_on().records
 
     assert [record.event for record in read_run(repo, RUN)] == [record.event for record in records]
-    assert [type(record.event).__name__ for record in records[-3:]] == ["Reverted", "SlowProposed", "SlowMerged"]
+    assert [record.event.kind for record in records[-3:]] == ["reverted", "slow-proposed", "slow-merged"]
 
 
 def test_an_edit_tells_its_author_and_has_no_score_until_it_is_measured(repo):
@@ -100,5 +100,5 @@ def test_interventions_stand_in_the_log_with_their_number_and_where_they_came_fr
 
 def test_costs_of_an_edit_are_none(repo):
     records = Chronicle(repo, Story(RUN).edited()).go_on().records
-    assert isinstance(records[-1].event, Edited)
+    assert records[-1].event.kind is EventKind.EDITED
     assert fold(record.event for record in records).cost == records[0].event.cost + Cost()

@@ -38,7 +38,7 @@ def test_notes_come_line_by_line_and_final_scores_by_version(repo):
     ],
 )
 def test_notes_tell_the_test_scores_of_the_runs_own_model_on_the_same_items(repo, first, best, scores):
-    made = {getattr(record.event, "version", None): record.commit for record in write_run(repo, events=_UNFINISHED)}
+    made = {record.event.version: record.commit for record in write_run(repo, events=_UNFINISHED)}
     noted = {
         made[version]: [{"kind": "evaluation", "split": "test", "item_set": "s", "hard": score, "soft": 0, **more}]
         for version, score, more in ((0, 0.25, first), (3, 0.75, best))

@@ -43,7 +43,7 @@ def test_flips_are_those_of_the_events(sample) -> None:
 def test_edits_are_those_of_the_trailers(sample) -> None:
     index, records = sample
     for record in records:
-        told = [(edit.op, edit.file, edit.support, edit.source) for edit in getattr(record.event, "edits", ())]
+        told = [(edit.op, edit.file, edit.support, edit.source) for edit in record.event.edits]
         found = rule_queries.edits(index, record.commit)
         assert [(row.op, row.file, row.support, row.source) for row in found] == told
 

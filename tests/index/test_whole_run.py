@@ -14,7 +14,7 @@ from soaking import examples
 from stories import Story, moves, told
 
 from skillgit import forks
-from skillgit.domain.event import SlowMerged
+from skillgit.domain.event_kinds import EventKind
 from skillgit.index import index_check, schema, table_writer
 from skillgit.index.refresh import Index
 from skillgit.store import history_reader
@@ -30,7 +30,7 @@ def built(repo):
 def test_rows_say_what_the_events_of_all_providers_say(tmp_path):
     repo = Repo.discover(write_history(tmp_path / "repo", 150, runs=len(CONDUCTS)).path)
     records = [record for run in history_reader.runs(repo) for record in history_reader.read_run(repo, run)]
-    paid = [record for record in records if not isinstance(record.event, SlowMerged)]
+    paid = [record for record in records if record.event.kind is not EventKind.SLOW_MERGED]
     amounts = attrgetter(*schema.AMOUNTS)
 
     with Index(repo, schema.in_memory(), on_disk=False) as index:
@@ -48,7 +48,7 @@ def test_rows_say_what_the_events_of_all_providers_say(tmp_path):
         for row in paid
         for part in row.event.cost.parts
     }
-    verdicts = [getattr(record.event, "verdict", None) for record in records]
+    verdicts = [record.event.verdict for record in records]
     assert alphas == sum(verdict is not None and verdict.alpha is not None for verdict in verdicts) > 0
 
 

@@ -25,7 +25,8 @@ from trained_runs import user
 from skillgit.app.sources.skillopt.outputs import import_outputs
 from skillgit.app.sources.skillopt.skill_texts import with_our_markers
 from skillgit.app.upkeep.fsck import fsck
-from skillgit.domain.event import Accepted, Inherited, Rejected, RunFinished, SlowMerged
+from skillgit.domain.event import Inherited
+from skillgit.domain.event_kinds import EventKind
 from skillgit.errors import ConflictError, DataError
 from skillgit.store import history_reader
 from skillgit.store.repo import Repo
@@ -66,7 +67,7 @@ def test_every_step_becomes_a_commit_with_its_text_and_every_decision_stays(repo
     texts = {"theirs/v0": SEED, "theirs/v1": ONE, "rejected/theirs/0002": TWO, "theirs/v2": FOUR, "theirs/v3": LAST}
     for revision, text in texts.items():
         assert body(repository, revision) == with_our_markers(text)
-    decisions = [record.event.verdict.decision for record in records(repository) if hasattr(record.event, "verdict")]
+    decisions = [record.event.verdict.decision for record in records(repository) if record.event.verdict is not None]
     assert decisions == ["accept_new_best", "reject", "accept_new_best", "accept_new_best", "accept_new_best"]
 
 
@@ -156,7 +157,7 @@ def test_an_interrupted_run_has_no_end_and_is_continued_by_a_later_import(reposi
     assert (second.run, second.written, second.events) == (RUN, 5, 8)
     after = [record.commit for record in records(repository)]
     assert after[:3] == before
-    assert isinstance(records(repository)[-1].event, RunFinished)
+    assert records(repository)[-1].event.kind is EventKind.RUN_FINISHED
     assert fsck(user(repository), None, deep=True).problems == ()
 
 
@@ -164,7 +165,7 @@ def test_guidance_that_nobody_measured_takes_over_the_score_of_its_base(reposito
     outputs = write_outputs(tmp_path / "outputs")
     shutil.rmtree(outputs.path / "final_selection_eval")
     result = import_outputs(user(repository), outputs.path, RUN)
-    merged = next(record.event for record in records(repository) if isinstance(record.event, SlowMerged))
+    merged = next(record.event for record in records(repository) if record.event.kind is EventKind.SLOW_MERGED)
     assert merged.evaluation == Inherited(version=2)
     assert merged.verdict.decision == "force_accept"
     assert not merged.verdict.gated
@@ -187,7 +188,7 @@ def test_items_conversations_and_findings_are_evidence(repository, outputs):
     assert '"q07"' in listed
     accepted, rejected = (
         next(record for record in records(repository) if isinstance(record.event, kind))
-        for kind in (Accepted, Rejected)
+        for kind in (EventKind.ACCEPTED, EventKind.REJECTED)
     )
     assert accepted.event.fixed == ("q05", "q06")
     assert rejected.event.broken == ("q06",)

@@ -12,7 +12,8 @@ from trained_runs import user
 
 from skillgit.app.sources.skillopt.outputs import import_outputs
 from skillgit.app.upkeep.fsck import fsck
-from skillgit.domain.event import Accepted, Rejected, Skipped, SlowMerged, SlowProposed
+from skillgit.domain.event import CANDIDATES
+from skillgit.domain.event_kinds import EventKind
 from skillgit.errors import DataError
 from skillgit.store import history_reader
 from skillgit.store.repo import Repo
@@ -51,7 +52,7 @@ def test_steps_that_a_resumed_run_tells_twice_are_taken_once(repository, outputs
     file.write_text(json.dumps([*found[:2], *found]))
     remarks, events = sound(repository, outputs)
     assert any("tells step 1, 2 more than once" in sentence for sentence in remarks)
-    assert sum(isinstance(event, Accepted) for event in events) == 2
+    assert sum(event.kind is EventKind.ACCEPTED for event in events) == 2
 
 
 def test_a_step_that_history_lacks_is_taken_from_its_record(repository, outputs):
@@ -60,7 +61,7 @@ def test_a_step_that_history_lacks_is_taken_from_its_record(repository, outputs)
     file.write_text(json.dumps([found[0], *found[2:]]))
     remarks, events = sound(repository, outputs)
     assert "history.json lacks step 2; its step_record.json is taken" in remarks
-    assert any(isinstance(event, Rejected) and event.step == 2 for event in events)
+    assert any(event.kind is EventKind.REJECTED and event.step == 2 for event in events)
 
 
 def test_a_gap_after_a_resume_is_a_step_of_which_nothing_is_known(repository, outputs):
@@ -70,7 +71,7 @@ def test_a_gap_after_a_resume_is_a_step_of_which_nothing_is_known(repository, ou
     (outputs.path / "steps/step_0002/step_record.json").unlink()
     remarks, events = sound(repository, outputs)
     assert any("step 2 has no record" in sentence for sentence in remarks)
-    gap = next(event for event in events if isinstance(event, Skipped) and event.step == 2)
+    gap = next(event for event in events if event.kind is EventKind.SKIPPED and event.step == 2)
     assert gap.title == "nothing is recorded of this step"
 
 
@@ -105,7 +106,7 @@ def test_a_score_that_its_results_contradict_is_kept_and_told(repository, output
     outputs.results("steps/step_0004/selection_eval", rows(9))
     remarks, events = sound(repository, outputs)
     assert any("step 4 of history.json says 0.7, and its results.jsonl says 0.9" in sentence for sentence in remarks)
-    four = next(event for event in events if isinstance(event, Accepted) and event.step == 4)
+    four = next(event for event in events if event.kind is EventKind.ACCEPTED and event.step == 4)
     assert (four.evaluation.hard, four.verdict.score, four.fixed) == (0.7, 0.7, ())
     evidence = git("log", "-1", "--format=%(trailers:key=Skillgit-Evidence,valueonly)", "theirs/v2", cwd=repository).out
     kept = git("show", f"{evidence.strip()}:skillopt/selection.json", cwd=repository).out
@@ -118,7 +119,7 @@ def test_an_acceptance_that_its_scores_do_not_give_is_kept_as_one_without_a_gate
         change(outputs, name, selection_hard=0.5, selection_soft=0.55, candidate_gate_score=0.5)
     remarks, events = sound(repository, outputs)
     assert any("step 4 was accepted, and its scores do not say so (0.5 against 0.6)" in told for told in remarks)
-    four = next(event for event in events if isinstance(event, Accepted) and event.step == 4)
+    four = next(event for event in events if event.kind is EventKind.ACCEPTED and event.step == 4)
     assert (four.verdict.decision, four.verdict.gated) == ("force_accept", False)
 
 
@@ -129,7 +130,7 @@ def test_a_rejection_that_its_scores_do_not_give_is_kept_as_not_decided(reposito
     (outputs.path / "history.json").write_text(json.dumps(history))
     remarks, events = sound(repository, outputs)
     assert any("step 2 was rejected, and its scores say otherwise" in sentence for sentence in remarks)
-    two = next(event for event in events if isinstance(event, Rejected))
+    two = next(event for event in events if event.kind is EventKind.REJECTED)
     assert two.verdict.decision == "indecisive"
 
 
@@ -141,8 +142,8 @@ def test_guidance_that_a_gate_refused_stays_beside_the_line(scored, repository, 
         outputs.results("slow_update/epoch_02/selection_eval", rows(6))
     change(outputs, "slow_update/epoch_02/slow_result.json", **told)
     _, events = sound(repository, outputs)
-    assert not any(isinstance(event, SlowMerged) for event in events)
-    proposed = next(event for event in events if isinstance(event, SlowProposed))
+    assert not any(event.kind is EventKind.SLOW_MERGED for event in events)
+    proposed = next(event for event in events if event.kind is EventKind.SLOW_PROPOSED)
     assert proposed.verdict.decision == ("reject" if scored else "indecisive")
 
 
@@ -154,7 +155,7 @@ def test_a_text_that_changed_without_a_gate_is_told_and_comes_with_the_next_cand
     candidate.write_text(candidate.read_text() + note)
     remarks, events = sound(repository, outputs)
     assert any("skills/skill_v0003.md is not the text of v1" in sentence for sentence in remarks)
-    four = next(event for event in events if isinstance(event, Accepted) and event.step == 4)
+    four = next(event for event in events if event.kind is EventKind.ACCEPTED and event.step == 4)
     assert any(change.text == "- Look twice." for change in four.changes)
     assert "<!-- skillgit:appendix -->" in git("show", "theirs/v2:skills/searchqa/SKILL.md", cwd=repository).out
 
@@ -166,14 +167,14 @@ def test_results_with_torn_and_repeated_lines_do_not_become_items(repository, ou
     remarks, events = sound(repository, outputs)
     assert any("1 line that cannot be read" in sentence for sentence in remarks)
     assert any("step 1 of history.json says 0.6, and its results.jsonl says nothing" in told for told in remarks)
-    assert next(event for event in events if isinstance(event, Accepted)).evaluation.hard == 0.6
+    assert next(event for event in events if event.kind is EventKind.ACCEPTED).evaluation.hard == 0.6
 
 
 def test_a_candidate_whose_text_is_lost_is_no_candidate(repository, outputs):
     (outputs.path / "steps/step_0002/candidate_skill.md").unlink()
     remarks, events = sound(repository, outputs)
     assert any("step 2 was rejected, and the candidate's text is lost" in sentence for sentence in remarks)
-    assert not any(isinstance(event, Rejected) for event in events)
+    assert not any(event.kind is EventKind.REJECTED for event in events)
 
 
 def test_a_state_that_was_written_before_the_history_is_told(repository, outputs):
@@ -194,7 +195,7 @@ def test_more_edits_than_the_budget_allows_leave_the_budget_out(repository, outp
         change(outputs, name, edit_budget=0)
     remarks, events = sound(repository, outputs)
     assert any("step 4 applied 1 edits with a budget of 0" in sentence for sentence in remarks)
-    assert next(event for event in events if isinstance(event, Accepted) and event.step == 4).patch.budget is None
+    assert next(event for event in events if event.kind is EventKind.ACCEPTED and event.step == 4).patch.budget is None
 
 
 def test_a_directory_without_outcomes_of_items_keeps_the_scores_that_are_told(repository, outputs):
@@ -202,9 +203,9 @@ def test_a_directory_without_outcomes_of_items_keeps_the_scores_that_are_told(re
         file.unlink()
     remarks, events = sound(repository, outputs)
     assert any("selection_eval_baseline/results.jsonl is missing" in sentence for sentence in remarks)
-    scores = [event.evaluation.hard for event in events if isinstance(event, Accepted | Rejected)]
+    scores = [event.evaluation.hard for event in events if event.kind in CANDIDATES]
     assert scores == [0.6, 0.5, 0.7]
-    assert all(event.evaluation.n == 0 for event in events if isinstance(event, Accepted | Rejected))
+    assert all(event.evaluation.n == 0 for event in events if event.kind in CANDIDATES)
 
 
 def test_a_score_that_is_none_is_refused_and_nothing_is_written(repository, outputs):

@@ -18,7 +18,7 @@ from skillgit.app.deliver.export.skillopt import export_layout
 from skillgit.app.sources.skillopt.outputs import import_outputs
 from skillgit.app.sources.skillopt.skill_texts import alike, with_our_markers, with_their_markers
 from skillgit.app.upkeep.fsck import fsck
-from skillgit.domain.event import Accepted, Rejected, RunStarted, SlowMerged, SlowProposed, event_step
+from skillgit.domain.event_kinds import EventKind
 from skillgit.errors import ConflictError
 from skillgit.store import history_reader
 from skillgit.store.repo import Repo
@@ -42,16 +42,16 @@ def story(repository, run):
     found = []
     for record in history_reader.read_run(repo, run):
         event = record.event
-        told = [event.kind, event.epoch, event_step(event), event.title if event_step(event) else ""]
-        if isinstance(event, RunStarted | Accepted | Rejected | SlowMerged):
+        told = [event.kind, event.epoch, event.step, event.title if event.step else ""]
+        if event.kind in {EventKind.RUN_STARTED, EventKind.ACCEPTED, EventKind.REJECTED, EventKind.SLOW_MERGED}:
             told.append(history_reader.skill_at(repo, record.commit, event.skill).digest)
-        if isinstance(event, SlowProposed):
+        if event.kind is EventKind.SLOW_PROPOSED:
             told += [event.guidance, event.memory]
-        evaluation, verdict = getattr(event, "evaluation", None), getattr(event, "verdict", None)
+        evaluation, verdict = event.evaluation, event.verdict
         if evaluation is not None:
             told.append((evaluation.n, evaluation.scored, evaluation.unneeded, evaluation.hard, evaluation.soft))
         told.append(verdict)
-        told += [getattr(event, "fixed", ()), getattr(event, "broken", ()), getattr(event, "edits", ())]
+        told += [event.fixed, event.broken, event.edits]
         found.append(told)
     return found
 

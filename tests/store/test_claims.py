@@ -9,7 +9,7 @@ import pytest
 from sample_run import RUN, as_json, clock_from, transitions
 
 from skillgit.app.upkeep.run_checks import check_run
-from skillgit.domain.event import Accepted, RunFinished
+from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.placebo import Placebo
 from skillgit.store.event_writer import RunWriter
 
@@ -34,7 +34,7 @@ def problems(repo, change) -> list[str]:
 )
 def test_the_placebos_of_a_commit_are_those_of_its_evidence(told, rows, sound, repo):
     def change(sample):
-        if not isinstance(sample.event, RunFinished):
+        if sample.event.kind is not EventKind.RUN_FINISHED:
             return sample
         files = {} if rows is None else {"placebo.json": as_json([{"accepted": row} for row in rows])}
         return replace(sample, event=replace(sample.event, placebo=told), evidence={**sample.evidence, **files})
@@ -47,7 +47,7 @@ def test_the_placebos_of_a_commit_are_those_of_its_evidence(told, rows, sound, r
 def test_an_edit_that_was_measured_alone_did_what_the_gate_counts(surplus, sound, repo):
     def change(sample):
         event = sample.event
-        if not isinstance(event, Accepted) or len(event.edits) != 1:
+        if event.kind is not EventKind.ACCEPTED or len(event.edits) != 1:
             return sample
         known = replace(event.edits[0], fixed=event.verdict.fixed + surplus, broken=event.verdict.broken)
         return replace(sample, event=replace(event, edits=(known,)))

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import subprocess
+from dataclasses import replace
 from itertools import count
 
 import event_strategies as strategies
@@ -11,7 +12,8 @@ from sample_run import MODELS, clock_from, seed_skill, started, transitions, wri
 from soaking import examples
 
 from skillgit.domain.cost import Cost
-from skillgit.domain.event import Accepted, Rejected, Skipped, SlowProposed
+from skillgit.domain.event import Event
+from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.proposal import EDITS_SHOWN, Change
 from skillgit.errors import FormatVersionError, TrailerError
 from skillgit.store import history_reader
@@ -23,7 +25,7 @@ EVIDENCE = "3f0b6c1d" * 5
 
 
 def round_trip(event, evidence=EVIDENCE):
-    slow = SlowText(guidance=event.guidance, memory=event.memory) if isinstance(event, SlowProposed) else None
+    slow = SlowText(guidance=event.guidance, memory=event.memory) if event.kind is EventKind.SLOW_PROPOSED else None
     return decode(encode(event, evidence), slow)
 
 
@@ -215,8 +217,7 @@ def test_trailers_of_other_tools_in_the_block_do_no_harm() -> None:
 
 def test_of_very_many_edits_the_first_ones_have_trailers() -> None:
     event = transitions()[1].event
-    facts = {name: getattr(event, name) for name in type(event).__dataclass_fields__}
-    many = Accepted(**{**facts, "edits": event.edits * 60})
+    many = replace(event, edits=event.edits * 60)
 
     assert len(many.edits) == EDITS_SHOWN
     assert decode(encode(many, EVIDENCE)).event == many
@@ -224,8 +225,17 @@ def test_of_very_many_edits_the_first_ones_have_trailers() -> None:
 
 def test_free_events_cost_no_trailer() -> None:
     event = transitions()[3].event
-    assert isinstance(event, Skipped)
-    free = Skipped(run=event.run, skill=event.skill, epoch=2, step=3, patch=event.patch, models=MODELS, cost=Cost())
+    assert event.kind is EventKind.SKIPPED
+    free = Event(
+        kind=EventKind.SKIPPED,
+        run=event.run,
+        skill=event.skill,
+        epoch=2,
+        step=3,
+        patch=event.patch,
+        models=MODELS,
+        cost=Cost(),
+    )
 
     assert "Skillgit-Cost" not in encode(free, "")
     assert round_trip(free).event == free
@@ -233,11 +243,10 @@ def test_free_events_cost_no_trailer() -> None:
 
 def test_an_empty_changed_line_survives() -> None:
     event = transitions()[2].event
-    assert isinstance(event, Rejected)
-    facts = {name: getattr(event, name) for name in type(event).__dataclass_fields__}
+    assert event.kind is EventKind.REJECTED
     changes = (Change(sign="-", text=""), Change(sign="+", text="- x"), Change(sign="+", text=""))
 
-    assert round_trip(Rejected(**{**facts, "changes": changes})).event.changes == changes
+    assert round_trip(replace(event, changes=changes)).event.changes == changes
 
 
 @settings(max_examples=25)
@@ -249,7 +258,7 @@ def test_slow_texts_survive_the_tree(tmp_path_factory, guidance, memory) -> None
     writer = RunWriter(repo, "x", clock_from(count()))
     first = started("x")
     writer.append(first.event, seed_skill(), first.evidence)
-    event = SlowProposed(
+    event = Event(kind=EventKind.SLOW_PROPOSED, 
         run="x", skill="skills/demo", epoch=1, step=0, base=0, guidance=guidance, memory=memory, models=MODELS,
         cost=Cost(),
     )  # fmt: skip

@@ -11,7 +11,7 @@ from sample_run import RUN, Sample, as_json, clock_from, started, transitions
 from skillgit.app.upkeep.run_checks import check_run
 from skillgit.domain.document_rewrite import Template, UpdateMode, changed_hunks, rewritten
 from skillgit.domain.edit import EditSource
-from skillgit.domain.event import Accepted
+from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.proposal import BudgetSource, EditRecord, Origin
 from skillgit.engine.prompt_sections import edit_fields
 from skillgit.store.event_writer import RunWriter
@@ -28,7 +28,7 @@ def rewrite(
     """Return the first step of the sample run as if its candidate had come of a rewrite."""
     sample, seed = transitions()[1], started().skill
     assert seed is not None
-    assert isinstance(sample.event, Accepted)
+    assert sample.event.kind is EventKind.ACCEPTED
     skill = rewritten(seed, BODY)
     hunks = changed_hunks(seed, skill, support=5, source=EditSource.MIXED)
     edits = [edit_fields(hunk) | {"status": "applied", "detail": ""} for hunk in hunks]
@@ -82,7 +82,7 @@ def test_a_patch_with_a_rewritten_text_is_found(repo):
 
 def test_edits_that_the_rewrite_did_not_make_are_found(repo):
     sample = rewrite()
-    assert isinstance(sample.event, Accepted)
+    assert sample.event.kind is EventKind.ACCEPTED
     event = replace(sample.event, edits=())
     edits = json.loads(sample.evidence["patch.json"])["edits"][:0]
     told = problems(repo, replace(with_patch(sample, edits=edits), event=event))
@@ -92,7 +92,7 @@ def test_edits_that_the_rewrite_did_not_make_are_found(repo):
 def pruned(**changes: object) -> Sample:
     """Return a candidate of a person whose edits only tell which lines changed."""
     sample = rewrite(UpdateMode.PATCH, budget=None, by=BudgetSource.NONE)
-    assert isinstance(sample.event, Accepted)
+    assert sample.event.kind is EventKind.ACCEPTED
     event = replace(sample.event, origin=Origin.PRUNE, number=1, of=f"{RUN}/v0", epoch=0, step=0)
     return with_patch(replace(sample, event=event), **({"rewrite": None, "lines": True} | changes))
 
@@ -103,7 +103,7 @@ def test_lines_that_changed_are_held_against_both_texts(repo):
 
 def test_lines_that_did_not_change_are_found(repo):
     sample = pruned(edits=[])
-    assert isinstance(sample.event, Accepted)
+    assert sample.event.kind is EventKind.ACCEPTED
     patch = replace(sample.event.patch, applied=0)
     told = problems(repo, replace(sample, event=replace(sample.event, edits=(), patch=patch)))
     assert told == ["the edits in the evidence are not what changed in the base"]
@@ -134,7 +134,7 @@ def test_files_that_no_line_of_a_folder_speaks_of_are_found(files, told, repo):
 
 def test_lines_of_a_folder_that_are_not_told_are_found(repo):
     sample = with_patch(rewrite(UpdateMode.PATCH), rewrite=None, lines=True, edits=[])
-    assert isinstance(sample.event, Accepted)
+    assert sample.event.kind is EventKind.ACCEPTED
     patch = replace(sample.event.patch, applied=0)
     told = problems(repo, replace(sample, event=replace(sample.event, edits=(), patch=patch)))
     assert told == ["the edits in the evidence are not what changed in the base"]

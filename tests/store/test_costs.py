@@ -13,7 +13,7 @@ from sample_run import transitions
 from soaking import examples
 
 from skillgit.domain.cost import Cost, CostPart
-from skillgit.domain.event import SlowMerged, SlowProposed
+from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.proposal import EDITS_SHOWN
 from skillgit.domain.protected_regions import AppendixCounts
 from skillgit.errors import TrailerError
@@ -64,10 +64,10 @@ def test_counts_of_0_have_no_words():
 @examples(1)
 @given(strategies.events)
 def test_a_commit_of_a_skillgit_that_wrote_no_parts_tells_the_whole(event):
-    slow = SlowText(guidance=event.guidance, memory=event.memory) if isinstance(event, SlowProposed) else None
+    slow = SlowText(guidance=event.guidance, memory=event.memory) if event.kind is EventKind.SLOW_PROPOSED else None
     message = re.sub(r"^Skillgit-Spent: .*\n", "", encode(event, EVIDENCE), flags=re.MULTILINE)
     found = decode(message, slow).event
-    if isinstance(event, SlowMerged):
+    if event.kind is EventKind.SLOW_MERGED:
         assert found == event
     else:
         assert found == replace(event, cost=event.cost.whole)

@@ -9,7 +9,8 @@ import pytest
 from sample_run import PATH, RUN, clock_from, evaluation, rows, transitions
 
 from skillgit.app.upkeep.run_checks import check_run
-from skillgit.domain.event import Edited, Inherited, Measured, Reverted
+from skillgit.domain.event import Event, Inherited
+from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.gate_decision import Decision, decision
 from skillgit.domain.proposal import BudgetSource, Change, Origin
 from skillgit.domain.run_state import advance, fold
@@ -45,7 +46,7 @@ def test_an_edit_is_a_version_with_the_words_of_its_author(repo, person) -> None
 
     assert record == history_reader.read_commit(repo, commit)
     assert record.commit == commit
-    assert record.event == Edited(
+    assert record.event == Event(kind=EventKind.EDITED, 
         run=RUN, skill=PATH, epoch=3, step=5, version=4, base=3, author="Ada L", title="Say the unit once more",
         why="Readers kept asking. A lot.\n\nSecond thoughts: none.",
         changes=(Change(sign="+", text="- Say the unit."),),
@@ -68,7 +69,7 @@ def test_edits_count_on_from_each_other(repo, person) -> None:
 
     events = [record.event for record in history_reader.read_run(repo, RUN)]
 
-    assert [(event.version, event.base) for event in events if isinstance(event, Edited)] == [(4, 3), (5, 4)]
+    assert [(event.version, event.base) for event in events if event.kind is EventKind.EDITED] == [(4, 3), (5, 4)]
     assert fold(events).version == 5
     assert history_reader.read_commit(repo, last).at == 5
 
@@ -99,7 +100,7 @@ def test_only_new_events_are_read_after_an_edit(repo, history, person) -> None:
 def revert(repo, target=1):
     writer = RunWriter(repo, RUN, clock_from(count(600)))
     state = fold(record.event for record in history_reader.read_run(repo, RUN))
-    event = Reverted(
+    event = Event(kind=EventKind.REVERTED, 
         run=RUN, skill=PATH, epoch=state.epoch, step=state.step, version=state.version + 1, base=state.version,
         target=target, evaluation=Inherited(version=target), title=f"back to v{target}",
     )  # fmt: skip
@@ -127,7 +128,17 @@ def test_the_tag_of_an_edit_is_made_by_repair_or_by_the_next_event_and_is_no_pro
 def test_a_writer_whose_branch_a_person_moved_writes_nothing(repo, person) -> None:
     writer = RunWriter(repo, RUN, clock_from(count(600)))
     commit = person()
-    event = Reverted(run=RUN, skill=PATH, epoch=3, step=5, version=4, base=3, target=1, evaluation=Inherited(version=1))
+    event = Event(
+        kind=EventKind.REVERTED,
+        run=RUN,
+        skill=PATH,
+        epoch=3,
+        step=5,
+        version=4,
+        base=3,
+        target=1,
+        evaluation=Inherited(version=1),
+    )
 
     with pytest.raises(ConcurrentWriteError):
         writer.append(event, history_reader.skill_at(repo, commit, PATH), {})
@@ -135,7 +146,7 @@ def test_a_writer_whose_branch_a_person_moved_writes_nothing(repo, person) -> No
 
 
 def test_no_writer_writes_an_edit(repo, history) -> None:
-    event = Edited(run=RUN, skill=PATH, epoch=3, step=5, version=4, base=3)
+    event = Event(kind=EventKind.EDITED, run=RUN, skill=PATH, epoch=3, step=5, version=4, base=3)
     with pytest.raises(InvariantError, match="only its author can commit"):
         RunWriter(repo, RUN, clock_from(count(600))).append(event, None, {})
     assert history_reader.read_run(repo, RUN) == history
@@ -147,7 +158,7 @@ def test_a_measured_edit_may_become_the_best_version(repo, person) -> None:
     accepted = transitions()[6].event
     verdict = replace(accepted.verdict, score=1.0, current=0.8, best=0.8, fixed=0, broken=0, p=1.0, gated=False)
     solved = evaluation(" ".join(map(str, range(1, 11))))
-    event = Measured(
+    event = Event(kind=EventKind.MEASURED, 
         run=RUN, skill=PATH, epoch=3, step=5, version=4, evaluation=solved.summary(),
         verdict=replace(verdict, decision=decision(verdict)), models=accepted.models, cost=accepted.cost,
     )  # fmt: skip
@@ -194,12 +205,17 @@ def test_a_gap_in_the_numbers_of_interventions_is_found(repo, history) -> None:
 def test_a_merged_line_is_the_second_parent(repo, history) -> None:
     accepted = transitions()[6].event
     verdict = replace(accepted.verdict, score=0.9, current=0.8, best=0.8)
-    fields = {name: getattr(refused(), name) for name in type(refused()).__dataclass_fields__}
     solved = evaluation("1 2 3 4 5 6 7 8 9")
-    del fields["at"]  # which only a rejected candidate has
-    told = fields | {"origin": Origin.MERGE, "evaluation": solved.summary()}
-    event = type(accepted)(
-        **(told | {"verdict": verdict, "fixed": accepted.fixed, "broken": accepted.broken}), version=4
+    event = replace(
+        refused(),
+        kind=EventKind.ACCEPTED,
+        version=4,
+        at=None,
+        origin=Origin.MERGE,
+        evaluation=solved.summary(),
+        verdict=verdict,
+        fixed=accepted.fixed,
+        broken=accepted.broken,
     )
     writer, other = RunWriter(repo, RUN, clock_from(count(600))), history[7].commit
 

@@ -11,8 +11,8 @@ from sample_run import DOCUMENT, RUN, Sample, as_json, candidate, clock_from, ev
 
 from skillgit.app.upkeep.run_checks import check_run
 from skillgit.domain.edit import Edit, Op
-from skillgit.domain.event import Skipped
-from skillgit.domain.event_keys import event_order
+from skillgit.domain.event import Event
+from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.proposal import BudgetSource, Origin
 from skillgit.domain.protected_regions import AppendixCounts, with_appendix
 from skillgit.errors import ConcurrentWriteError
@@ -41,7 +41,7 @@ def reflection(passed: str, *, base: Sample = STEP) -> Sample:
 
 def skipped(epoch: int = 1) -> Sample:
     patch = replace(STEP.event.patch, by=BudgetSource.META, ranked=0)
-    event = Skipped(
+    event = Event(kind=EventKind.SKIPPED, 
         run=RUN, skill=STEP.event.skill, epoch=epoch, step=1, title="nothing", patch=patch, origin=Origin.META,
         models=STEP.event.models, cost=STEP.event.cost,
     )  # fmt: skip
@@ -72,7 +72,7 @@ def test_a_reflection_follows_its_step_and_stands_before_the_slow_update(repo) -
     slow = replace(transitions()[4].event, step=1, epoch=1, base=1)
 
     assert check_run(repo, RUN) == []
-    assert event_order(STEP.event, 1) < event_order(skipped().event, 1) < event_order(slow, 1)
+    assert STEP.event.order(1) < skipped().event.order(1) < slow.order(1)
 
 
 def test_an_epoch_is_reflected_on_once(repo) -> None:

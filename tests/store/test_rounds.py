@@ -11,14 +11,14 @@ from branching import branched
 from sample_run import clock_from
 
 from skillgit.app.upkeep.run_checks import check_run
-from skillgit.domain.event import Accepted, Rejected, RunStarted, Skipped
+from skillgit.domain.event import Event
+from skillgit.domain.event_kinds import EventKind
 from skillgit.store import history_reader
 from skillgit.store.event_writer import RunWriter
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from skillgit.domain.event import Event
     from skillgit.store.commit_message import Recorded
     from skillgit.store.repo import Repo
 
@@ -68,44 +68,46 @@ def test_a_run_that_branches_reads_as_it_was_written(repo, branching):
 
 def test_other_lines_are_further_parents_and_the_tip_stays_the_first_one(repo):
     records = written(repo, "pareto")
-    versions = {record.event.version: record.commit for record in records if isinstance(record.event, Accepted)}
+    versions = {record.event.version: record.commit for record in records if record.event.kind is EventKind.ACCEPTED}
     versions[0] = records[0].commit
     tip = records[0].commit
     for record in records:
         event = record.event
-        if isinstance(event, Accepted):
+        if event.kind is EventKind.ACCEPTED:
             sources = [event.base] if event.joined is None else [event.base, event.joined]
             others = [versions[source] for source in sources if source != event.version - 1]
             assert [*record.parents[1:]] == others
-        if not isinstance(event, RunStarted | Rejected) and record.branch.startswith("refs/heads/run/"):
+        if event.kind not in {EventKind.RUN_STARTED, EventKind.REJECTED} and record.branch.startswith(
+            "refs/heads/run/"
+        ):
             assert record.parents[0] == tip
             tip = record.commit
-        if isinstance(event, Rejected):
+        if event.kind is EventKind.REJECTED:
             assert record.parents == (versions[event.base],)
 
 
 def fork(event: Event) -> bool:
-    return isinstance(event, Accepted) and event.base < event.version - 1 and event.joined is None
+    return event.kind is EventKind.ACCEPTED and event.base < event.version - 1 and event.joined is None
 
 
 def joins(event: Event) -> bool:
-    return isinstance(event, Accepted) and event.joined is not None
+    return event.kind is EventKind.ACCEPTED and event.joined is not None
 
 
 def behind(event: Event) -> bool:
-    return isinstance(event, Rejected) and event.at is not None
+    return event.kind is EventKind.REJECTED and event.at is not None
 
 
 def lost(event: Event) -> bool:
-    return isinstance(event, Rejected) and event.verdict.outrun > 0
+    return event.kind is EventKind.REJECTED and event.verdict.outrun > 0
 
 
 def screened_out(event: Event) -> bool:
-    return isinstance(event, Skipped) and event.screening is not None and not event.screening.passed
+    return event.kind is EventKind.SKIPPED and event.screening is not None and not event.screening.passed
 
 
 def taken_up(event: Event) -> bool:
-    return isinstance(event, Skipped) and event.taken_up_by is not None
+    return event.kind is EventKind.SKIPPED and event.taken_up_by is not None
 
 
 def put(key: str, value: str) -> Callable[[str], str]:

@@ -8,7 +8,7 @@ from sample_run import RUN, Sample, as_json, clock_from, evaluation, rows, trans
 
 from skillgit.app.upkeep.run_checks import check_run
 from skillgit.domain.evaluation import Evaluation, Scored
-from skillgit.domain.event import Rejected
+from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.gate_decision import Decision, GateRule, NoRegression, decide, flips
 from skillgit.domain.gate_policies import MARGIN, PAIRED
 from skillgit.store.event_writer import RunWriter
@@ -47,7 +47,7 @@ def problems(repo, sample: Sample) -> list[str]:
 
 
 def forged(sample: Sample, **numbers) -> Sample:
-    assert isinstance(sample.event, Rejected)
+    assert sample.event.kind is EventKind.REJECTED
     verdict = replace(sample.event.verdict, **{k: v for k, v in numbers.items() if hasattr(sample.event.verdict, k)})
     rest = {key: value for key, value in numbers.items() if not hasattr(sample.event.verdict, key)}
     return replace(
@@ -71,7 +71,7 @@ STOPPED = stopped("4 8 9 10", "1 2 3", spare=2)
 def test_a_candidate_that_was_stopped_is_sound(repo, rule) -> None:
     sample = rejected(STOPPED, rule)
 
-    assert isinstance(sample.event, Rejected)
+    assert sample.event.kind is EventKind.REJECTED
     assert sample.event.verdict.decision is Decision.REJECT
     assert sample.event.verdict.score == sample.event.verdict.current == 0.6
     assert problems(repo, sample) == []
@@ -108,7 +108,7 @@ def test_the_score_after_repeats_follows_from_the_evidence(repo) -> None:
     rule = GateRule(policy=MARGIN, margin=0.1)
     sample = rejected(averaged, rule, repeats=3, more=evidence)
     first = evaluation("1 2 3 5 6 7 8")
-    assert isinstance(sample.event, Rejected)
+    assert sample.event.kind is EventKind.REJECTED
     sample = replace(
         sample,
         event=replace(sample.event, evaluation=first.summary()),
@@ -123,7 +123,7 @@ def test_a_forged_score_after_repeats_is_found(repo) -> None:
     averaged, evidence = repeated()
     first = evaluation("1 2 3 5 6 7 8")
     sample = forged(rejected(averaged, GateRule(policy=MARGIN, margin=0.1), repeats=3, more=evidence), score=0.65)
-    assert isinstance(sample.event, Rejected)
+    assert sample.event.kind is EventKind.REJECTED
     sample = replace(
         sample,
         event=replace(sample.event, evaluation=first.summary()),

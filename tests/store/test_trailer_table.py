@@ -2,43 +2,41 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-
 import event_strategies as strategies
 import pytest
 from hypothesis import given
 from soaking import examples
 
 from skillgit.domain.cost import Cost
-from skillgit.domain.event import KIND_OF, Edited, RunStarted
+from skillgit.domain.event import FACTS_OF
+from skillgit.domain.event_kinds import EventKind
 from skillgit.index.schema import AMOUNTS
-from skillgit.store import commit_message
 from skillgit.store.commit_message import encode
 from skillgit.store.trailer_table import KINDS, TRAILERS, bearers
 from skillgit.store.trailer_values import COST, NEEDED, ORIGIN
 from skillgit.store.trailers import PREFIX, parse_block
 
-ELSEWHERE = {field.name for field in fields(commit_message.Body)} | {"guidance", "memory"}
+ELSEWHERE = {"title", "why", "changes", "fixed", "broken", "guidance", "memory"}
 """What the text above the trailers says, and the tree."""
 
 
 def test_every_kind_of_event_has_trailers_but_that_of_a_person():
-    assert {*KINDS.values(), Edited} == set(KIND_OF)
-    assert bearers("Event") == set(KINDS.values())
+    assert {*KINDS, EventKind.EDITED} == set(EventKind)
+    assert bearers("Event") == set(KINDS)
 
 
-@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
-def test_every_attribute_of_an_event_stands_in_one_place(kind):
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_fact_of_an_event_stands_in_one_place(kind):
     said = [trailer.attribute.partition(".")[0] for trailer in TRAILERS if kind in trailer.kinds and trailer.attribute]
     if any(trailer.form is ORIGIN and kind in trailer.kinds for trailer in TRAILERS):
         said += [field.attribute for field in ORIGIN.fields]
-    own = {field.name for field in fields(kind)}
+    own = set(FACTS_OF[kind].names)
 
     assert own == {*said} | (own & ELSEWHERE)
     assert len(said) == len({*said}) + ("cost" in said)
 
 
-@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_kind_has_each_trailer_once(kind):
     keys = [trailer.key for trailer in TRAILERS if kind in trailer.kinds]
 
@@ -49,18 +47,18 @@ def test_a_kind_has_each_trailer_once(kind):
 @given(strategies.events)
 def test_events_bear_the_trailers_of_their_kind(event):
     block = parse_block(encode(event, ""))
-    borne = {trailer.key: trailer for trailer in TRAILERS if type(event) in trailer.kinds}
+    borne = {trailer.key: trailer for trailer in TRAILERS if event.kind in trailer.kinds}
 
     assert {*block.trailers} <= {"Format", *borne}
     always = {
-        key for key, trailer in borne.items() if trailer.said_by_absence(type(event)) is NEEDED and not trailer.many
+        key for key, trailer in borne.items() if trailer.said_by_absence(event.kind) is NEEDED and not trailer.many
     }
     assert always <= {*block.trailers}
     assert all(len(found) == 1 or borne[key].many for key, found in block.trailers.items())
 
 
 def test_the_seed_is_version_0_on_itself():
-    bare = [trailer.key for trailer in TRAILERS if RunStarted in trailer.kinds and not trailer.attribute]
+    bare = [trailer.key for trailer in TRAILERS if EventKind.RUN_STARTED in trailer.kinds and not trailer.attribute]
     assert bare == ["Event", "Version", "Base"]
 
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import count, pairwise
 from multiprocessing import get_context
@@ -25,7 +26,8 @@ from sample_run import (
     write_run,
 )
 
-from skillgit.domain.event import Inherited, Models, Rejected, Reverted, RunStarted, Skipped, SlowProposed
+from skillgit.domain.event import Event, Inherited, Models
+from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.proposal import PatchCounts
 from skillgit.domain.protected_regions import slow_guidance
 from skillgit.domain.run_state import fold
@@ -40,11 +42,19 @@ if TYPE_CHECKING:
     from skillgit.store.commit_message import Recorded
 
 
-def skipped(step: int, run: str = RUN) -> Skipped:
+def skipped(step: int, run: str = RUN) -> Event:
     patch = PatchCounts(merged=0, ranked=0, applied=0, skipped=0, budget=4)
     models = Models(target="offline/a", optimizer="offline/b")
-    return Skipped(
-        run=run, skill=PATH, epoch=1, step=step, title="nothing", patch=patch, models=models, cost=cost(step)
+    return Event(
+        kind=EventKind.SKIPPED,
+        run=run,
+        skill=PATH,
+        epoch=1,
+        step=step,
+        title="nothing",
+        patch=patch,
+        models=models,
+        cost=cost(step),
     )
 
 
@@ -58,7 +68,7 @@ def begun(repo: Repo, run: str = RUN) -> RunWriter:
 def by_kind(history: list[Recorded]) -> dict[str, list[Recorded]]:
     found: dict[str, list[Recorded]] = {}
     for record in history:
-        found.setdefault(type(record.event).__name__, []).append(record)
+        found.setdefault(record.event.kind, []).append(record)
     return found
 
 
@@ -70,8 +80,8 @@ def test_the_history_reads_back_as_it_was_written(repo, history) -> None:
 
 def test_each_event_stands_where_its_kind_belongs(repo, history) -> None:
     kinds = by_kind(history)
-    first, (one, four) = kinds["RunStarted"][0], kinds["Accepted"]
-    skip, slow, merge = kinds["Skipped"][0], kinds["SlowProposed"][0], kinds["SlowMerged"][0]
+    first, (one, four) = kinds[EventKind.RUN_STARTED][0], kinds[EventKind.ACCEPTED]
+    skip, slow, merge = kinds[EventKind.SKIPPED][0], kinds[EventKind.SLOW_PROPOSED][0], kinds[EventKind.SLOW_MERGED][0]
 
     assert first.parents == ()
     assert one.parents == (first.commit,)
@@ -79,9 +89,9 @@ def test_each_event_stands_where_its_kind_belongs(repo, history) -> None:
     assert skip.tree == one.tree
     assert slow.parents == (first.commit,)
     assert merge.parents == (skip.commit, slow.commit)
-    assert [record.parents for record in kinds["Rejected"]] == [(one.commit,), (four.commit,)]
-    assert repo.tip(f"refs/heads/run/{RUN}") == kinds["RunFinished"][0].commit
-    assert repo.tip(f"refs/heads/rejected/{RUN}/0002") == kinds["Rejected"][0].commit
+    assert [record.parents for record in kinds[EventKind.REJECTED]] == [(one.commit,), (four.commit,)]
+    assert repo.tip(f"refs/heads/run/{RUN}") == kinds[EventKind.RUN_FINISHED][0].commit
+    assert repo.tip(f"refs/heads/rejected/{RUN}/0002") == kinds[EventKind.REJECTED][0].commit
     assert repo.tip(f"refs/heads/slow/{RUN}") == slow.commit
     assert repo.tip(f"refs/heads/best/{RUN}") == four.commit
     assert [repo.tip(f"refs/tags/{RUN}/v{version}") for version in range(5)] == [
@@ -108,8 +118,8 @@ def test_the_tree_holds_skills_and_attributes_only(git) -> None:
 
 @pytest.mark.usefixtures("repo")
 def test_guidance_and_memory_stand_in_the_tree_of_the_slow_line(history, git) -> None:
-    event = by_kind(history)["SlowProposed"][0].event
-    assert isinstance(event, SlowProposed)
+    event = by_kind(history)[EventKind.SLOW_PROPOSED][0].event
+    assert event.kind is EventKind.SLOW_PROPOSED
 
     assert git("show", f"slow/{RUN}:META.md") == MEMORY
     assert slow_guidance(git("show", f"slow/{RUN}:{PATH}/SKILL.md")) == event.guidance
@@ -119,7 +129,7 @@ def test_guidance_and_memory_stand_in_the_tree_of_the_slow_line(history, git) ->
 def test_the_next_guidance_follows_the_one_before(repo) -> None:
     writer = begun(repo)
     events = [
-        SlowProposed(
+        Event(kind=EventKind.SLOW_PROPOSED, 
             run=RUN, skill=PATH, epoch=epoch, step=0, base=0, guidance=guidance, memory=memory,
             models=Models(target="a/b", optimizer="c/d"), cost=cost(1),
         )
@@ -135,7 +145,17 @@ def test_the_next_guidance_follows_the_one_before(repo) -> None:
 def test_reverting_makes_a_version_with_the_older_text(repo) -> None:
     history = write_run(repo, events=7)
     writer = RunWriter(repo, RUN, clock_from(count()))
-    event = Reverted(run=RUN, skill=PATH, epoch=3, step=4, version=4, base=3, target=1, evaluation=Inherited(version=1))
+    event = Event(
+        kind=EventKind.REVERTED,
+        run=RUN,
+        skill=PATH,
+        epoch=3,
+        step=4,
+        version=4,
+        base=3,
+        target=1,
+        evaluation=Inherited(version=1),
+    )
 
     recorded = writer.append(event, history_reader.skill_at(repo, history[1].commit, PATH), {})
 
@@ -232,9 +252,9 @@ def test_an_event_that_the_check_refuses_is_never_visible(repo) -> None:
     before = repo.tips()
 
     def refuse(event: object) -> None:
-        raise InvariantError(f"no {type(event).__name__}")
+        raise InvariantError(f"no {event.kind}")
 
-    with pytest.raises(InvariantError, match="no Skipped"):
+    with pytest.raises(InvariantError, match="no skipped"):
         writer.append(skipped(1), None, {"a.json": b"{}"}, check=refuse)
 
     assert repo.tips() == before
@@ -245,7 +265,7 @@ def test_the_check_sees_the_event_as_readers_will(repo) -> None:
     writer = begun(repo)
     seen: list[object] = []
     patch = PatchCounts(merged=0, ranked=0, applied=0, skipped=0, budget=4)
-    event = Skipped(
+    event = Event(kind=EventKind.SKIPPED, 
         run=RUN, skill=PATH, epoch=1, step=1, title="a\x1b[31m  b", patch=patch, cost=cost(0),
         models=Models(target="", optimizer="x"),
     )  # fmt: skip
@@ -257,14 +277,14 @@ def test_the_check_sees_the_event_as_readers_will(repo) -> None:
 
 def test_half_a_surrogate_pair_is_replaced_and_read_back_alike(repo) -> None:
     writer = begun(repo)
-    event = SlowProposed(
+    event = Event(kind=EventKind.SLOW_PROPOSED, 
         run=RUN, skill=PATH, epoch=1, step=0, base=0, title="a\ud800b", why="\udfff", guidance="c\ud83d",
         memory="\ud83d", models=Models(target="\ud800", optimizer="x"), cost=cost(0),
     )  # fmt: skip
 
     recorded = writer.append(event, None, {})
 
-    assert isinstance(recorded.event, SlowProposed)
+    assert recorded.event.kind is EventKind.SLOW_PROPOSED
     assert (recorded.event.title, recorded.event.guidance, recorded.event.memory) == ("a\ufffdb", "c\ufffd", "\ufffd")
     assert history_reader.read_run(repo, RUN)[-1] == recorded
 
@@ -341,8 +361,7 @@ def test_a_branch_in_the_way_is_named(repo, git) -> None:
 def test_a_fork_begins_on_a_version_of_another_run(repo) -> None:
     origin = write_run(repo)
     first = started("forked")
-    facts = {name: getattr(first.event, name) for name in RunStarted.__dataclass_fields__}
-    event = RunStarted(**{**facts, "fork_of": f"{RUN}/v1"})
+    event = replace(first.event, fork_of=f"{RUN}/v1")
 
     writer = RunWriter(repo, "forked", clock_from(count()))
     recorded = writer.append(event, history_reader.skill_at(repo, origin[1].commit, PATH), {}, start=origin[1].commit)
@@ -413,7 +432,7 @@ def contend(path: str, steps: int) -> int:
     for _ in range(steps):
         while True:
             last = history_reader.read_run(repo, RUN)[-1].event
-            step = 0 if isinstance(last, RunStarted) else last.step
+            step = 0 if last.kind is EventKind.RUN_STARTED else last.step
             try:
                 writer = RunWriter(repo, RUN, lambda: START, Identity(name=f"writer {os.getpid()}"))
                 writer.append(skipped(step + 1), None, {"pid.json": as_json([os.getpid(), step])})
@@ -448,7 +467,7 @@ def test_runs_beside_each_other_do_not_meet(repo) -> None:
 
 
 def test_a_tie_is_a_rejection(history) -> None:
-    last = by_kind(history)["Rejected"][-1].event
-    assert isinstance(last, Rejected)
+    last = by_kind(history)[EventKind.REJECTED][-1].event
+    assert last.kind is EventKind.REJECTED
 
     assert last.verdict.score == last.verdict.current == evaluation("1 2 3 4 5 6 7 8").summary().hard

@@ -15,7 +15,8 @@ from toy import History, ToyBackend, run_to_end, trainer
 
 from skillgit.domain.edit import EditStatus
 from skillgit.domain.evaluation import Scored
-from skillgit.domain.event import Accepted, Rejected, Skipped
+from skillgit.domain.event import CANDIDATES, Event
+from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.gate_decision import Decision
 from skillgit.domain.outcomes import read_outcomes
 from skillgit.domain.run_state import fold
@@ -81,11 +82,13 @@ def test_steps_that_propose_the_same_list_in_other_words_bring_it_once():
 def test_a_round_costs_one_measurement_where_its_union_is_accepted(seed):
     events = [transition.event for transition in run("racing", train={"seed": seed}, gate={"screening": 0})]
     unions = [
-        event for event in events if isinstance(event, Accepted) and event.patch.budget is None and event.step % 2 == 0
+        event
+        for event in events
+        if event.kind is EventKind.ACCEPTED and event.patch.budget is None and event.step % 2 == 0
     ]
     for union in unions:
         [other] = [event for event in events if getattr(event, "step", 0) == union.step - 1 and not _is_late(event)]
-        assert isinstance(other, Skipped)
+        assert other.kind is EventKind.SKIPPED
         assert other.taken_up_by is not None or not other.patch.applied
         assert (other.title == "no edit helps alone") is (not other.patch.applied and other.patch.merged > 0)
     assert unions or seed not in (1, 2), "the sample has unions"
@@ -98,13 +101,13 @@ def _is_late(event):
 @pytest.mark.parametrize("seed", SEEDS)
 def test_of_a_race_at_most_one_is_accepted_and_who_was_outrun_was_behind(seed):
     history = run("racing", train={"seed": seed, "round_steps": 4}, gate={"screening": 0, "policy": "paired"})
-    by_step = {getattr(t.event, "step", 0): t for t in history if isinstance(t.event, Accepted | Rejected)}
-    rounds: dict[tuple[int, int], list[Accepted | Rejected]] = {}
+    by_step = {getattr(t.event, "step", 0): t for t in history if t.event.kind in CANDIDATES}
+    rounds: dict[tuple[int, int], list[Event | Event]] = {}
     for transition in by_step.values():
         event = transition.event
         rounds.setdefault((event.base, (event.step - 1) // 4), []).append(event)
     for events in rounds.values():
-        assert sum(isinstance(event, Accepted) for event in events) <= 1
+        assert sum(event.kind is EventKind.ACCEPTED for event in events) <= 1
         for event in events:
             if event.verdict.outrun:
                 assert event.verdict.decision is not Decision.ACCEPT
@@ -126,7 +129,7 @@ def test_the_level_of_all_candidates_of_a_round_is_at_most_that_of_one(seed):
     spent: dict[tuple[int, int], float] = {}
     for transition in history:
         event = transition.event
-        if isinstance(event, Accepted | Rejected):
+        if event.kind in CANDIDATES:
             key = (event.base, (event.step - 1) // 4)
             spent[key] = spent.get(key, 0.0) + event.verdict.alpha
     assert spent

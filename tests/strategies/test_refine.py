@@ -20,7 +20,7 @@ from skillgit.app.upkeep.evidence_checks import look_problems
 from skillgit.app.upkeep.run_checks import check_run
 from skillgit.domain.document_rewrite import ProposalKind
 from skillgit.domain.evaluation import FailedToEvaluate, FailureKind, Metric, Scored
-from skillgit.domain.event import Accepted, Rejected, Skipped
+from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.evidence_names import LOOKS
 from skillgit.domain.trajectory import Item, Rollout
 from skillgit.domain.untrusted.json_limits import loads
@@ -49,7 +49,7 @@ def run(seed: int) -> tuple[BranchingBackend, History]:
 def steps(seed: int):
     """Return the events of steps with their evidence and the looks in it."""
     for transition in run(seed)[1]:
-        if isinstance(transition.event, Accepted | Rejected | Skipped):
+        if transition.event.patch is not None:
             yield transition.event, transition.evidence, loads(transition.evidence.get(LOOKS, b"[]"))
 
 
@@ -85,7 +85,7 @@ def test_a_candidate_is_measured_only_if_a_draft_gained_and_the_reasons_say_what
         assert all(helps(look["gain"], look.get("partial", look["gain"])) for look in judged)
         assert all(look["ending"] == "dropped" for look in last.values() if look not in kept)
         if looks:
-            assert bool(kept) is not isinstance(event, Skipped)
+            assert bool(kept) is (event.kind is not EventKind.SKIPPED)
             assert all(f"Draft {number} (" in event.why for number in last)
 
 
@@ -94,7 +94,7 @@ def test_a_step_pays_the_selection_split_once_at_most(seed):
     for event, _, _ in steps(seed):
         paid = sum(part.cost.calls for part in event.cost.parts if (part.role, part.stage) == ("target", "selection"))
         assert paid <= 16
-        assert paid == 0 or not isinstance(event, Skipped)
+        assert paid == 0 or event.kind is not EventKind.SKIPPED
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -103,9 +103,9 @@ def test_the_budget_holds_in_rules_and_only_the_first_measured_text_is_outside_o
     for event, _, _ in steps(seed):
         patch = event.patch
         is_text = patch.mode.proposals is ProposalKind.DOCUMENTS
-        assert (patch.budget is None) is (is_text and not is_used and not isinstance(event, Skipped))
+        assert (patch.budget is None) is (is_text and not is_used and event.kind is not EventKind.SKIPPED)
         assert patch.budget is None or (patch.rules is not None and patch.rules <= patch.budget)
-        is_used |= is_text and not isinstance(event, Skipped)
+        is_used |= is_text and event.kind is not EventKind.SKIPPED
     assert is_used
 
 
@@ -153,7 +153,7 @@ def test_who_merges_drafts_sees_what_each_did():
 def test_a_history_of_refine_is_what_fsck_expects(seed, repo):
     writer = RunWriter(repo, "toy-1", clock_from(count()))
     records = [writer.append(each.event, each.skill, each.evidence) for each in run(seed)[1]]
-    steps_of_run = {record.commit for record in records if isinstance(record.event, Accepted | Rejected | Skipped)}
+    steps_of_run = {record.commit for record in records if record.event.patch is not None}
     assert [each.sentence for each in check_run(repo, "toy-1") if each.commit in steps_of_run] == []
 
 
@@ -188,7 +188,7 @@ def test_other_update_modes_are_one_draft(mode):
     history = History()
     made = trainer(ToyBackend(script=script), history, strategy=Refine(), optimizer={"skill_update_mode": mode})
     asyncio.run(run_to_end(made, history))
-    [accepted] = [transition for transition in history if isinstance(transition.event, Accepted)]
+    [accepted] = [transition for transition in history if transition.event.kind is EventKind.ACCEPTED]
     assert accepted.event.patch.mode.value == mode
     assert {look["shape"] for look in loads(accepted.evidence[LOOKS])} == {"whole text"}
 
@@ -243,7 +243,7 @@ def test_fsck_finds_looks_that_say_something_else_than_their_rollouts():
     assert "something else than the rollouts" in sentence
     dropped = [look | {"ending": "dropped"} for look in looks]
     problems = list(look_problems(event, {**evidence, LOOKS: json.dumps(dropped).encode()}))
-    assert bool(problems) is not isinstance(event, Skipped)
+    assert bool(problems) is (event.kind is not EventKind.SKIPPED)
     assert list(look_problems(event, {**evidence, LOOKS: b"[{"})) == [f"{LOOKS} in the evidence cannot be read"]
 
 

@@ -10,7 +10,7 @@ import pytest
 from toy import SEED, WORDS, History, ToyBackend, items, run_to_end, trainer
 
 from skillgit.domain.evaluation import Split
-from skillgit.domain.event import Accepted, Skipped
+from skillgit.domain.event_kinds import EventKind
 from skillgit.errors import StrategyError
 from skillgit.strategies import Draft, Edit, Op, Proposal, Search, Strategy, solved
 
@@ -131,7 +131,7 @@ def test_a_reply_that_cannot_be_used_is_a_step_without_a_candidate_and_says_so()
     proposal, history = searched(asked, backend)
     assert proposal.pool.unusable == ("strategy",)
     skipped = history[1].event
-    assert isinstance(skipped, Skipped)
+    assert skipped.kind is EventKind.SKIPPED
     assert skipped.title == "no usable reply"
 
 
@@ -145,7 +145,7 @@ def test_a_proposal_keeps_the_budget_of_the_step(control, count):
     assert len(proposal.edits) == count
     assert proposal.budget.limit == (2 if control == "fixed" else None)
     event = history[1].event
-    assert isinstance(event, Accepted)
+    assert event.kind is EventKind.ACCEPTED
     assert event.patch.applied == count
     assert event.patch.merged == 4
 

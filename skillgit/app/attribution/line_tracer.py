@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 
 from skillgit.app.workspace.workspace import Workspace
-from skillgit.domain.event import Reverted
 from skillgit.domain.event_kinds import EventKind
 from skillgit.index import rule_queries, version_queries
 from skillgit.index.rule_queries import OriginRow
@@ -87,7 +86,7 @@ class Tracer:
         return version if len({tree.entry_id(side, path) for side in sides}) == 1 else None
 
     def _restored(self, origin: OriginRow) -> str | None:
-        event = read_commit(self._workspace.repo, origin.commit).event if origin.kind == EventKind.REVERTED else None
-        if not isinstance(event, Reverted):
+        if origin.kind != EventKind.REVERTED:
             return None
+        event = read_commit(self._workspace.repo, origin.commit).event
         return rule_queries.commit_of_version(self._workspace.index, origin.run, event.target)

@@ -316,15 +316,15 @@ def _gated(workspace: Workspace, origin: OriginRow | None, evidence: StepEvidenc
     if origin is None or evidence is None:
         return Gated()
     event: Event = history_reader.read_commit(workspace.repo, origin.commit).event
-    evaluation = getattr(event, "evaluation", None)
+    evaluation = event.evaluation
     return Gated(
         why=event.why,
-        verdict=getattr(event, "verdict", None),
+        verdict=event.verdict,
         n=getattr(evaluation, "n", 0),
         loads=getattr(evaluation, "loads", None),
         not_measured=getattr(evaluation, "unneeded", 0),
-        patch=getattr(event, "patch", None),
+        patch=event.patch,
         left_out=evidence.left_out(),
         looks=evidence.looks(),
-        cost=getattr(event, "cost", None),
+        cost=event.cost,
     )

@@ -14,7 +14,7 @@ from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import find_run
 from skillgit.app.workspace.workspace import open_workspace, or_none
 from skillgit.domain.address import version_label
-from skillgit.domain.event import RunFinished, RunStarted
+from skillgit.domain.event import Event
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.gate_decision import Verdict
 from skillgit.domain.statistics import too_few_items, wilson_interval
@@ -61,8 +61,8 @@ class SplitProgress:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSummary:
     run: RunRow
-    start: RunStarted
-    finish: RunFinished | None  # the event that ended it; absent while it is not finished
+    start: Event
+    finish: Event | None  # the event that ended it; absent while it is not finished
     rows: tuple[LogRow, ...]  # its events, oldest first; of many the newest ones, where no more were asked for
     best: LogRow
     progress: tuple[SplitProgress, ...]  # the seed and the best version on the selection and on the test split
@@ -87,7 +87,7 @@ def summary(
         best = queries.best_row(workspace.index, name)
         first = queries.row_of_version(workspace.index, name, 0)
         start = None if first is None else read_commit(workspace.repo, first.commit).event
-        if row is None or best is None or not isinstance(start, RunStarted):
+        if row is None or best is None or start is None:
             raise RevisionNotFoundError(f"run {name} has no beginning here", hint="skillgit fsck")
         rows = queries.log_rows(workspace.index, name, limit=most)
         score_counts = version_queries.scored_items(workspace.index, name, (entry.version for entry in rows))
@@ -97,12 +97,12 @@ def summary(
         own = (
             read_commit(workspace.repo, entry.commit).event for entry in gate_rows if entry.origin in {"step", "meta"}
         )
-        verdict = next(filter(None, (getattr(event, "verdict", None) for event in own)), None)
+        verdict = next(filter(None, (event.verdict for event in own)), None)
         skip_count = queries.events_of(workspace.index, name, EventKind.SKIPPED)
     return RunSummary(
         run=row,
         start=start,
-        finish=finish if isinstance(finish, RunFinished) else None,
+        finish=finish,
         rows=rows[::-1],
         best=best,
         progress=progress(context, row, start.models.target),

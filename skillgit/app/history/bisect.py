@@ -25,7 +25,6 @@ from skillgit.app.workspace.workspace import Absence, Workspace, open_workspace
 from skillgit.domain.address import version_label
 from skillgit.domain.cost import Cost
 from skillgit.domain.evaluation import Scored, Split
-from skillgit.domain.event import Accepted
 from skillgit.domain.proposal import EditRecord
 from skillgit.domain.skill import Skill
 from skillgit.errors import NotFoundError, UsageError
@@ -124,7 +123,7 @@ def bisect(context: Context, request: ItemsRequest, watcher: EvalWatcher | None 
             newer=newer_try,
             suspects=tuple(row.label for row, _ in suspects),
             row=queries.row_of_commit(index, culprit.commit) if culprit is not None else None,
-            edits=event.edits if isinstance(event, Accepted) else (),
+            edits=() if event is None else event.edits,
             diff=diff.decode(errors="replace"),
             flips=flips,
             gaps=tuple(attempt.name for attempt in lacking),

@@ -19,7 +19,7 @@ from skillgit.app.workspace.revision import event_in
 from skillgit.app.workspace.workspace import BRING, Workspace, open_workspace
 from skillgit.domain.edit import LeftOut
 from skillgit.domain.evaluation import EvaluationSummary, Gauge
-from skillgit.domain.event import Event, Rejected, Skipped
+from skillgit.domain.event import Event
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.proposal import Feedback
 from skillgit.domain.text_diff import FileDiff, detailed, read_patch
@@ -71,10 +71,10 @@ def show(context: Context, revision: str) -> Shown:
         base = None if row.base is None else queries.row_of_version(index, row.run, row.base)
         after = item_rows(workspace, row)
         before = item_rows(workspace, base) if base is not None and after else ()
-        rival = event.taken_up_by if isinstance(event, Skipped) else None
-        if isinstance(event, Rejected):
+        rival = event.taken_up_by if event.kind is EventKind.SKIPPED else None
+        if event.kind is EventKind.REJECTED:
             rival = event.verdict.outrun or None
-        own = getattr(event, "evaluation", None)
+        own = event.evaluation
         measured: list[EvaluationSummary | KnownEvaluation] = [*evaluations]
         if isinstance(own, EvaluationSummary) and not own.stopped:
             measured.insert(0, own)

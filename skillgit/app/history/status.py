@@ -14,8 +14,8 @@ from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.calls.ledger import Ledger
 from skillgit.domain.address import version_label
 from skillgit.domain.cost import Cost
-from skillgit.domain.event import Edited, Event, Inherited, RunFinished, RunStarted, SlowMerged
-from skillgit.domain.event_keys import (
+from skillgit.domain.event import (
+    Event,
     event_scope,
     finish_scope,
     intervention_scope,
@@ -107,10 +107,10 @@ def status(context: Context) -> Status:
 
         end, start = newest(EventKind.RUN_FINISHED), newest(EventKind.RUN_STARTED)
         detectable = None
-        if isinstance(start, RunStarted) and not isinstance(start.evaluation, Inherited):
+        if start is not None and start.summary is not None:
             gauge = start.gauge
             rule = GateRule(metric=gauge.metric, soft_weight=gauge.soft_weight, alpha=LEVEL)
-            detectable = detectable_gain(start.evaluation, rule)
+            detectable = detectable_gain(start.summary, rule)
         branch, commit = repo.head()
         checked_out = queries.row_of_commit(index, commit) if commit and not branch else None
         by_skill: dict[str, list[RunRow]] = {}
@@ -139,8 +139,8 @@ def status(context: Context) -> Status:
             index_fresh=index.on_disk,
             promoted=change.version if change is not None else "",
             trunk="" if is_past else refs.short(trunk(repo)),
-            served=start.served if isinstance(start, RunStarted) else (),
-            placebo=end.placebo if isinstance(end, RunFinished) else None,
+            served=() if start is None else start.served,
+            placebo=None if end is None else end.placebo,
             diagnosis=of_run(workspace, name) if name else None,
             unfinished=unfinished(workspace, [name]) if name else None,
             unpushed=() if is_past else unpushed(repo),
@@ -207,7 +207,7 @@ def lacking_calls(ledger: Ledger, events: Iterable[Event]) -> int:
     """Return how many calls that ``events`` paid for ``ledger`` lacks: who uses their answers has to buy them again."""
     paid: dict[str, int] = {}
     for event in events:
-        if not isinstance(event, Edited | SlowMerged):
+        if event.kind not in {EventKind.EDITED, EventKind.SLOW_MERGED}:
             scope = event_scope(event)
             paid[scope] = paid.get(scope, 0) + event.cost.calls
     return sum(max(0, calls - ledger.spent(scope).calls) for scope, calls in paid.items() if calls)

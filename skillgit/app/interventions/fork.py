@@ -10,7 +10,8 @@ from itertools import count
 from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import default_run, version_in
 from skillgit.app.workspace.workspace import open_workspace
-from skillgit.domain.event import Rejected, RunStarted
+from skillgit.domain.event import Event
+from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.ids import check_run_name
 from skillgit.domain.proposal import Tried
 from skillgit.domain.run_state import fold
@@ -64,7 +65,8 @@ def fork(context: Context, revision: str, name: str | None = None, *, dry_run: b
                     f"{source} has no score yet, and a fork begins with one",
                     hint=f"skillgit train --from {source} --run {fork_name} measures it and begins there",
                 )
-            event = RunStarted(
+            event = Event(
+                kind=EventKind.RUN_STARTED,
                 run=fork_name,
                 skill=start.skill,
                 title=f"fork {source}",
@@ -141,7 +143,7 @@ def tried_before(repo: Repo, commit: str, skill: str) -> tuple[Tried, ...]:
         except SkillgitError:
             continue  # someone else's broken candidate
         event, base = record.event, record.parents[0]
-        if not isinstance(event, Rejected) or event.skill != skill:
+        if event.kind is not EventKind.REJECTED or event.skill != skill:
             continue
         if near.setdefault(base, repo.reaches(commit, base)):
             attempt = Tried(

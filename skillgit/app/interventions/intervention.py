@@ -22,13 +22,12 @@ from skillgit.domain.cost import Cost
 from skillgit.domain.document_rewrite import UpdateMode
 from skillgit.domain.edit import EditReport, EditStatus, LeftOut, Patch, apply, left_out
 from skillgit.domain.evaluation import EvaluationSummary, Split
-from skillgit.domain.event import Event, Inherited, Reverted, version_of
-from skillgit.domain.event_keys import intervention_scope
+from skillgit.domain.event import Event, Inherited, intervention_scope
+from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.gate_decision import Verdict
 from skillgit.domain.gate_policies import Policy
-from skillgit.domain.outcomes import VersionOutcomes
 from skillgit.domain.proposal import BudgetSource, Origin, PatchCounts, changed_lines
-from skillgit.domain.run_state import RunState, advance, fold
+from skillgit.domain.run_state import RunState, VersionOutcomes, advance, fold
 from skillgit.domain.skill import Skill
 from skillgit.engine import evidence_files
 from skillgit.engine import gating as engine_judge
@@ -87,9 +86,10 @@ class Candidate:
     restores: int | None = None  # the version whose text it takes up as it was; None for a new text
     evidence: Mapping[str, bytes] = field(default_factory=dict)
 
-    def restoration(self, state: RunState, evaluation: EvaluationSummary | Inherited, **facts: object) -> Reverted:
+    def restoration(self, state: RunState, evaluation: EvaluationSummary | Inherited, **facts: object) -> Event:
         """Return the event by which the text of an older version becomes the newest one."""
-        return Reverted(
+        return Event(
+            kind=EventKind.REVERTED,
             run=state.start.run,
             skill=state.start.skill,
             epoch=state.epoch,
@@ -348,7 +348,7 @@ def open_gating(
         records = read_run(workspace.repo, run)
         outcomes = version_outcomes(workspace.repo, records)
         measuring.session = replace(measuring.session, outcomes=outcomes.of)
-        versions = {version_of(record.event): record.commit for record in records}
+        versions = {record.event.new_version: record.commit for record in records}
         yield Gating(
             measuring=measuring,
             state=fold(record.event for record in records),

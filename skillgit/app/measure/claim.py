@@ -30,7 +30,8 @@ from skillgit.app.workspace.revision import event_in
 from skillgit.app.workspace.workspace import Workspace, absence_of, open_workspace
 from skillgit.domain.cost import Cost
 from skillgit.domain.evaluation import Evaluation, EvaluationSummary, Gauge, Metric, Scored, Split
-from skillgit.domain.event import NOBODY, Models, RunFinished
+from skillgit.domain.event import NOBODY, Models
+from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.gate_decision import TOKEN_FIELDS, Objective, Verdict
 from skillgit.domain.ids import digest
 from skillgit.domain.outcomes import REPEATS, SELECTION, averaged, read_outcomes, read_samples
@@ -94,9 +95,9 @@ class ScoreRecord:
 def recorded_score(workspace: Workspace, row: LogRow, split: Split) -> ScoreRecord | None:
     """Return what the run measured of the very text in ``row``; None where that was inherited, noted or no more."""
     event = read_commit(workspace.repo, row.commit).event
-    verdict: Verdict | None = getattr(event, "verdict", None)
+    verdict: Verdict | None = event.verdict
     if split is Split.SELECTION:
-        summary: object = getattr(event, "evaluation", None)
+        summary: object = event.evaluation
         evidence, table = item_queries.evidence_of_commit(workspace.index, row.commit), SELECTION
         if not evidence and row.version is not None:  # guidance that was merged was measured when it was proposed
             evidence = version_queries.score_evidence(workspace.index, row.run, row.version)
@@ -130,7 +131,7 @@ def _final(workspace: Workspace, row: LogRow) -> tuple[EvaluationSummary | None,
     ends = version_queries.finished_commits(workspace.index, row.run) if row.version is not None else ()
     for commit in reversed(ends):
         event = read_commit(workspace.repo, commit).event
-        for summary in event.evaluations if isinstance(event, RunFinished) else ():
+        for summary in event.evaluations if event.kind is EventKind.RUN_FINISHED else ():
             if summary.version == row.version:
                 return summary, item_queries.evidence_of_commit(workspace.index, commit)
     return None, ""
@@ -166,14 +167,14 @@ def statement(workspace: Workspace, row: LogRow, score: ScoreRecord, terms: Stat
     keys = (key.partition(".")[::2] for key in SAMPLING)
     sampling = {name: members(config.get(section)).get(name) for section, name in keys} if config else UNKNOWN
     models = start.models if start is not None else NOBODY
-    own_models: Models = getattr(event, "models", NOBODY)
+    own_models: Models = event.models
     models_asked = models if own_models == NOBODY else own_models
     verdict, gate = score.verdict, None
     if verdict is not None:  # numbers of tokens only where they counted, for older claims do not name them
         counts_tokens = verdict.objective is not Objective.SCORE
         gate = {name: value for name, value in asdict(verdict).items() if counts_tokens or name not in TOKEN_FIELDS}
     # amounts without money, since a price may be agreed on between two parties
-    cost: Cost | None = getattr(event, "cost", None)
+    cost: Cost | None = event.cost
     amounts = ("calls", "tokens_in", "tokens_out", "cached", "cache_written", "reasoning", "seconds")
     outcomes = score.evaluation.outcomes if score.evaluation is not None else None
     failures: object = UNKNOWN if summary.scored < summary.n else {}

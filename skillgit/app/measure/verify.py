@@ -22,7 +22,7 @@ from skillgit.app.workspace.revision import event_in
 from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.cost import Cost
 from skillgit.domain.evaluation import Evaluation, EvaluationSummary, Gauge, Metric, Split, mean
-from skillgit.domain.event import RunStarted
+from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.gate_decision import GateRule
 from skillgit.domain.outcomes import exact, whole
 from skillgit.domain.statistics import (
@@ -136,7 +136,7 @@ def draw(items: Sequence[Item], count: int, seed: int) -> tuple[Item, ...]:
 def _differs(workspace: Workspace, row: LogRow, setup: Setup, split: Split) -> tuple[str, ...]:
     """Return what keeps a sample from being compared with what was recorded, one sentence each."""
     record = start_record(workspace, row.run)
-    if record is None or not isinstance(record.event, RunStarted):
+    if record is None or record.event.kind is not EventKind.RUN_STARTED:
         return (f"the start of run {row.run} is not here",)
     differing = [change] if (change := environment_change(workspace.repo, record, setup)) else []
     return (*differing, *other_models(workspace, row, setup), *_other_items(workspace, row, setup, split))

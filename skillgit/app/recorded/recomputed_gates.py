@@ -9,10 +9,11 @@ from math import isclose
 from skillgit.app.recorded.evidence_json import entries, evidence_file
 from skillgit.domain.address import version_label
 from skillgit.domain.evaluation import Evaluation, EvaluationSummary, FailedToEvaluate, Metric, Outcome
-from skillgit.domain.event import Gated, RunStarted, SlowMerged
+from skillgit.domain.event import Event
+from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.gate_decision import Flips, GateRule, Verdict, decide_items, rule_behind
-from skillgit.domain.outcomes import FILES, REPEATS, VersionOutcomes, averaged, read_samples
-from skillgit.domain.run_state import RunState, advance, begin
+from skillgit.domain.outcomes import FILES, REPEATS, averaged, read_samples
+from skillgit.domain.run_state import RunState, VersionOutcomes, advance, begin
 from skillgit.errors import DataError, InvariantError
 from skillgit.store.commit_message import Recorded
 from skillgit.store.evidence import read_evidence
@@ -49,14 +50,14 @@ def recompute_gates(repo: Repo, records: Sequence[Recorded], min_coverage: float
     for record in records:
         event = record.event
         outcomes.take(event, read_evidence(repo, record.evidence, FILES) or {})
-        if isinstance(event, Gated) and state is not None and event.verdict is not None:
+        if event.verdict is not None and state is not None and event.verdict is not None:
             rule = rule_behind(event.verdict, min_coverage, pins)
             lacking, differing = _again(state, event, rule, outcomes)
             yield Recomputed(commit=record.commit, lacking=lacking, differing=tuple(differing))
         try:
             if state is not None:
                 state = advance(state, event)
-            elif isinstance(event, RunStarted):
+            elif event.kind is EventKind.RUN_STARTED:
                 state = begin(event)
             else:
                 return  # the run has no beginning
@@ -64,7 +65,7 @@ def recompute_gates(repo: Repo, records: Sequence[Recorded], min_coverage: float
             return  # fsck names the contradiction; nothing can be value_now behind it
 
 
-def _again(state: RunState, event: Gated, rule: GateRule | None, outcomes: VersionOutcomes) -> tuple[str, list[str]]:
+def _again(state: RunState, event: Event, rule: GateRule | None, outcomes: VersionOutcomes) -> tuple[str, list[str]]:
     """Ask the gate of ``event``, the newest one, again; return what is lacking for that, and what differs."""
     before, candidate, summary, verdict = outcomes.of_base, outcomes.candidate, event.evaluation, event.verdict
     if verdict is None or candidate is None or not isinstance(summary, EvaluationSummary):
@@ -99,7 +100,7 @@ def _again(state: RunState, event: Gated, rule: GateRule | None, outcomes: Versi
     return "", [*_differences(event, verdict, again, pairs)]
 
 
-def _differences(event: Gated, verdict: Verdict, again: Verdict, pairs: Flips) -> Iterator[str]:
+def _differences(event: Event, verdict: Verdict, again: Verdict, pairs: Flips) -> Iterator[str]:
     # An older skillgit broke ties of partial scores in floats, so that its p may be another one.
     older = verdict.compared is None and verdict.metric is not Metric.HARD
     for name in _COMPARED:
@@ -109,7 +110,7 @@ def _differences(event: Gated, verdict: Verdict, again: Verdict, pairs: Flips) -
         )
         if not same and not (older and name == "p"):
             yield f"the gate says {name}={value_then}, and its items give {name}={value_now}"
-    for name in () if isinstance(event, SlowMerged) else ("fixed", "broken"):
+    for name in () if event.kind is EventKind.SLOW_MERGED else ("fixed", "broken"):
         value_then, value_now = ({*getattr(source, name)} for source in (event, pairs))
         if value_then != value_now:
             yield f"the message lists other items as {name}: {', '.join(sorted(value_then ^ value_now))}"

@@ -12,7 +12,8 @@ from skillgit.app.recorded.recomputed_gates import version_outcomes
 from skillgit.app.workspace.workspace import Workspace
 from skillgit.domain.address import version_label
 from skillgit.domain.evaluation import Evaluation, FailedToEvaluate, Outcome, Scored, Split
-from skillgit.domain.event import RunStarted
+from skillgit.domain.event import Event
+from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.gate_decision import GateRule
 from skillgit.domain.skill import DESCRIPTION
 from skillgit.errors import SkillgitError
@@ -32,9 +33,9 @@ with loaded_on_use():  # most of what reads history does without
 _SPLITS, ENVIRONMENT = "splits.json", "environment.json"
 
 
-def started(workspace: Workspace, run: str) -> RunStarted | None:
+def started(workspace: Workspace, run: str) -> Event | None:
     record = start_record(workspace, run)
-    return record.event if record is not None and isinstance(record.event, RunStarted) else None
+    return record.event if record is not None and record.event.kind is EventKind.RUN_STARTED else None
 
 
 def start_record(workspace: Workspace, run: str) -> Recorded | None:

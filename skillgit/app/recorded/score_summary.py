@@ -15,7 +15,7 @@ from skillgit.domain.evaluation import (
     mean,
     mean_tokens,
 )
-from skillgit.domain.event import Inherited, RunStarted
+from skillgit.domain.event import Event, Inherited
 from skillgit.domain.gate_decision import GateRule
 from skillgit.domain.outcomes import Pairs
 from skillgit.domain.statistics import (
@@ -144,7 +144,7 @@ def before_baseline(items: int, rule: GateRule) -> str:
     return f"{_items(items)}: gains of less than {_points(effect)} look like chance; more items find smaller ones"
 
 
-def after_baseline(event: RunStarted, evidence: Mapping[str, bytes], rule: GateRule) -> list[str]:
+def after_baseline(event: Event, evidence: Mapping[str, bytes], rule: GateRule) -> list[str]:
     """Return what the baseline says against the selection split: why its scores cannot show a gain."""
     if isinstance(event.evaluation, Inherited):
         return []

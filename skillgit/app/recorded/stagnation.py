@@ -12,10 +12,10 @@ from skillgit.app.recorded.run_record import start_section
 from skillgit.app.workspace.workspace import Workspace
 from skillgit.domain.address import refused_label
 from skillgit.domain.evaluation import EvaluationSummary, Metric
-from skillgit.domain.event import Event, Rejected, Skipped
+from skillgit.domain.event import Event
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.gate_decision import Decision, GateRule
-from skillgit.domain.run_state import RunState, StepMemory, fold
+from skillgit.domain.run_state import RunState, fold
 from skillgit.index import queries
 from skillgit.store.history_reader import read_run
 
@@ -52,18 +52,19 @@ def diagnose(state: RunState, *, after: int, metric: Metric, soft_weight: float)
     return Diagnosis(cause=cause, steps=len(row), sentence=f"{len(row)} steps in a row brought nothing: {reason}")
 
 
-def refused(state: RunState) -> tuple[StepMemory, ...]:
+def refused(state: RunState) -> tuple[Event, ...]:
     """Return the steps since the skill last changed, be it by a step or by a person, newest first."""
     row = takewhile(
-        lambda step: not (step.author or (step.decision and step.decision.accepted)), reversed(state.memory)
+        lambda step: not (step.kind is EventKind.EDITED or (step.decision and step.decision.accepted)),
+        reversed(state.memory),
     )
-    return tuple(step for step in row if not step.by_hand and not step.taken_up)
+    return tuple(step for step in row if not step.by_hand and step.taken_up_by is None)
 
 
 def remark(state: RunState, event: Event, *, after: int, rule: GateRule) -> str:
     """Return what to say after ``event``: a diagnosis at every ``after`` refused steps in a row, else nothing."""
-    is_taken_up = isinstance(event, Skipped) and event.taken_up_by is not None
-    if not isinstance(event, Rejected | Skipped) or is_taken_up or not after or len(refused(state)) % after:
+    is_refusal = event.kind in {EventKind.REJECTED, EventKind.SKIPPED} and event.taken_up_by is None
+    if not is_refusal or not after or len(refused(state)) % after:
         return ""
     diagnosis = diagnose(state, after=after, metric=rule.metric, soft_weight=rule.soft_weight)
     return diagnosis.sentence if diagnosis is not None else ""
@@ -81,9 +82,7 @@ def of_run(workspace: Workspace, run: str) -> Diagnosis | None:
     return diagnose(state, after=after, metric=gauge.metric, soft_weight=gauge.soft_weight)
 
 
-def _cause(
-    row: Sequence[StepMemory], current: EvaluationSummary, metric: Metric, soft_weight: float
-) -> tuple[Cause, str]:
+def _cause(row: Sequence[Event], current: EvaluationSummary, metric: Metric, soft_weight: float) -> tuple[Cause, str]:
     steps = [step for step in row if step.decision is not None]
     score = current.score(metric, soft_weight)
     indecisive = sum(step.decision is Decision.INDECISIVE for step in steps)
@@ -109,17 +108,17 @@ def _cause(
 
 
 def _measured_cause(
-    steps: Sequence[StepMemory], current: EvaluationSummary, metric: Metric, score: float
+    steps: Sequence[Event], current: EvaluationSummary, metric: Metric, score: float
 ) -> tuple[Cause, str]:
     softer = "try evaluation.gate_metric=mixed, or more selection items"
     if score <= 0.0 and metric is Metric.HARD and current.soft > 0.0:
         return Cause.COARSE, f"metric too coarse: no item is solved, though soft is {current.soft:.4f}; {softer}"
-    if not any(step.fixes or step.breaks for step in steps):
+    if not any(step.fixed or step.broken for step in steps):
         return Cause.NO_VARIANCE, (
             "no variance in outcomes: no candidate changed the outcome of an item; see whether the skill reaches the"
             " model, and whether items depend on it"
         )
-    ties = sum(len(step.fixes) == len(step.breaks) for step in steps)
+    ties = sum(len(step.fixed) == len(step.broken) for step in steps)
     if metric is Metric.HARD and (2 * ties >= len(steps) or current.n <= _COARSE_ITEMS):
         return Cause.COARSE, f"metric too coarse: one of {current.n} items moves it by {1 / current.n:.4f}; {softer}"
     fixes, breaks = (sum(len(getattr(step, name)) for step in steps) for name in ("fixes", "breaks"))

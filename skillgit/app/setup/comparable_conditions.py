@@ -16,7 +16,8 @@ from skillgit.app.setup.config.resolved import measuring_settings, read_document
 from skillgit.app.workspace.workspace import Workspace
 from skillgit.domain.conditions import Aspect, Difference
 from skillgit.domain.evaluation import Split
-from skillgit.domain.event import NOBODY, RunStarted
+from skillgit.domain.event import NOBODY
+from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.served_model import ServedModel, differing_facts
 from skillgit.errors import SkillgitError
 from skillgit.index import item_queries, queries
@@ -143,7 +144,7 @@ def environment_change(repo: Repo, start: Recorded, setup: Setup) -> str:
     # Another version of an installed package is not a change where the environment's own digest is the same: that is
     # its author's word for it.
     event, task = start.event, setup.task
-    if not isinstance(event, RunStarted) or event.environment == task.digest:
+    if event.kind is not EventKind.RUN_STARTED or event.environment == task.digest:
         return ""
     document = start_document(repo, start.evidence, ENVIRONMENT)
     plugin, now = document.get("plugin"), task.source

@@ -26,7 +26,8 @@ from skillgit.app.workspace.workspace import BRING, Workspace
 from skillgit.calls.client import Route
 from skillgit.domain.conditions import Aspect
 from skillgit.domain.evaluation import Split, item_set_digest
-from skillgit.domain.event import RunStarted
+from skillgit.domain.event import Event
+from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.gate_decision import PINNED_TYPE, GateRule, NoRegression
 from skillgit.domain.ids import short_digest
 from skillgit.domain.served_model import Provenance, ServedModel
@@ -254,11 +255,11 @@ def measuring_setup(
     return identified(workspace, setup)
 
 
-def _own_start(workspace: Workspace, run: str) -> RunStarted | None:
+def _own_start(workspace: Workspace, run: str) -> Event | None:
     """Return the first event of a run that was begun here; a stranger's names no address that may be suggested."""
     start = start_record(workspace, run)
     is_ours = start is not None and is_own(workspace.repo, start=start.commit)
-    return start.event if start is not None and is_ours and isinstance(start.event, RunStarted) else None
+    return start.event if start is not None and is_ours and start.event.kind is EventKind.RUN_STARTED else None
 
 
 @contextmanager
@@ -320,8 +321,7 @@ def differences(workspace: Workspace, run: str, setup: Setup) -> tuple[str, ...]
     if start is None or row is None:
         raise UsageError(f"the start of run {run} is not here", hint=NAME_ONE)
     change = environment_change(workspace.repo, start, setup)
-    event: RunStarted = start.event  # type: ignore[assignment]
-    items = f"the items are not those of run {run}" if event.splits != setup.splits_digest else ""
+    items = f"the items are not those of run {run}" if start.event.splits != setup.splits_digest else ""
     return (*filter(None, (change, items)), *other_models(workspace, row, setup))
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from skillgit.app.setup.config.typed_values import ROLES
 from skillgit.calls.ledger import Ledger
 from skillgit.calls.route import Route, with_inner
-from skillgit.domain.event import RunStarted
+from skillgit.domain.event import Event
 from skillgit.domain.served_model import ServedModel, compact_facts, differing_facts, may_be_same_model
 from skillgit.engine.concurrency import ordered
 from skillgit.errors import BackendError, ConfigError
@@ -116,7 +116,7 @@ def _with_servers(route: Route, servers: Mapping[ServedModel, ServedModel]) -> R
     return replace(route, server=server, inner=inner)
 
 
-def other_servers(start: RunStarted, routes: Mapping[str, Route]) -> tuple[ServedModel, ServedModel] | None:
+def other_servers(start: Event, routes: Mapping[str, Route]) -> tuple[ServedModel, ServedModel] | None:
     """Return the first role's model that the run was not begun with, then and now; None if all are the same.
 
     What a run of an older skillgit did not record is not compared.
@@ -128,7 +128,7 @@ def other_servers(start: RunStarted, routes: Mapping[str, Route]) -> tuple[Serve
     return None
 
 
-def check_address(run: str, start: RunStarted, routes: Mapping[str, Route]) -> None:
+def check_address(run: str, start: Event, routes: Mapping[str, Route]) -> None:
     """Raise a ConfigError if ``run`` asked an address that a variable named, and without it another one is asked."""
     for role, route in routes.items():
         then, now = start.served_as(role), route.served
@@ -143,7 +143,7 @@ def check_address(run: str, start: RunStarted, routes: Mapping[str, Route]) -> N
 
 
 @contextmanager
-def as_variables_named(run: str, start: RunStarted) -> Iterator[None]:
+def as_variables_named(run: str, start: Event) -> Iterator[None]:
     """Let an error of a backend that lacks its address say which one a variable named when ``run`` began."""
     try:
         yield

@@ -23,7 +23,8 @@ from skillgit.app.workspace.live import CallFigures, End, RunLimits, Snapshot, S
 from skillgit.domain.address import refused_label, version_label
 from skillgit.domain.cost import Caps, Cost
 from skillgit.domain.evaluation import Evaluation, EvaluationSummary, FailedToEvaluate, LoadCounts, Split, cut_phrase
-from skillgit.domain.event import Event, RunFinished, RunOutcome, RunStarted
+from skillgit.domain.event import Event, RunOutcome
+from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.outcomes import Reason, grouped, read_outcomes
 from skillgit.domain.placebo import Placebo
 from skillgit.domain.proposal import Origin
@@ -120,7 +121,7 @@ def outcome_of(error: SkillgitError) -> RunOutcome | None:
 def finished(
     session: Session,
     state: RunState,
-    end: RunFinished,
+    end: Event,
     evidence: Mapping[str, bytes],
     *,
     facts: Mapping[str, str],
@@ -309,12 +310,12 @@ class Publisher:
             self._reasons[item] = Reason(kind, feedback or "no reason is given")
 
     def happened(self, event: Event, commit: str) -> None:
-        evaluation = getattr(event, "evaluation", None)
+        evaluation = event.evaluation
         loads = evaluation.loads if isinstance(evaluation, EvaluationSummary) else None
         if loads is not None:
             if loads.is_rare and not self._is_rare:
                 self.remark(f"warning: {loads.sentence}; its description decides when an agent loads it")
-            elif isinstance(event, RunStarted):
+            elif event.kind is EventKind.RUN_STARTED:
                 self.remark(loads.phrase)
             self._is_rare = loads.is_rare
         self._watcher.happened(event, commit)

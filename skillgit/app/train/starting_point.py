@@ -29,7 +29,7 @@ from skillgit.app.workspace.revision import (
 from skillgit.app.workspace.skill_choice import SKILLS, choose_skill, meant_of, name_of
 from skillgit.app.workspace.skills_here import ends, skills_here, train_hint
 from skillgit.app.workspace.workspace import Workspace, open_workspace
-from skillgit.domain.event import RunStarted
+from skillgit.domain.event import Event
 from skillgit.domain.run_state import fold
 from skillgit.domain.served_model import ServedModel
 from skillgit.domain.skill import DOCUMENT, Skill
@@ -363,7 +363,7 @@ def skill_at_start(workspace: Workspace, start: str | None, environment: str) ->
 _KEYS_SHOWN = 5  # keys that are named where a run cannot go on with another configuration
 
 
-def check_same_work(repo: Repo, name: str, records: list[Recorded], setup: Setup) -> RunStarted | None:
+def check_same_work(repo: Repo, name: str, records: list[Recorded], setup: Setup) -> Event | None:
     """Return the run's first event, if there is one and it was started to do what ``setup`` asks for."""
     if not records:
         return None

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
 from functools import partial
-from typing import cast
 
 from skillgit.app.history.status import Unfinished, in_the_making, lacking_calls
 from skillgit.app.interventions.fork import tried_before
@@ -44,7 +43,8 @@ from skillgit.calls.ledger import Ledger
 from skillgit.domain.address import version_label
 from skillgit.domain.cost import Caps
 from skillgit.domain.evaluation import Split
-from skillgit.domain.event import Event, RunFinished, RunStarted, event_address, version_of
+from skillgit.domain.event import Event
+from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.ids import check_run_name, new_run_name
 from skillgit.domain.proposal import Feedback
 from skillgit.domain.run_state import RunState, advance, fold
@@ -253,7 +253,7 @@ def _plan_of_begun(workspace: Workspace, setup: Setup, request: SkillTraining, c
             " --fresh asks models again what they have answered"
         )
         return plan_maker.plan("train", facts, caps=caps, notes=(note,))
-    commits = {version_of(record.event): record.commit for record in records}
+    commits = {record.event.new_version: record.commit for record in records}
     plan_rest(plan_maker, skill_at(repo, commits[state.version], state.start.skill), state)
     making = in_the_making(plan_maker.session.calls.ledger, run, queries.progress(workspace.index, run))
     notes = (f"{entry.what} has cost {entry.cost.calls} calls so far: {entry.fate}" for entry in making)
@@ -317,7 +317,7 @@ def _refuse_losses(repo: Repo, run: str, records: Sequence[Recorded], config: st
     """Refuse to go on with a run whose evidence git has lost: what follows would rest on what cannot be checked."""
     losses = lost_evidence(repo, run, records)
     if losses:
-        addresses = ", ".join(str(event_address(record.event)) for record in losses[:_NAMED])
+        addresses = ", ".join(str(record.event.address) for record in losses[:_NAMED])
         more = f" and {len(losses) - _NAMED} more" if len(losses) > _NAMED else ""
         raise HistoryError(
             f"the evidence of {addresses}{more} of run {run} is lost, so that the run cannot go on as it was",
@@ -440,14 +440,14 @@ class Training:
             await self.session.aclose()
         if writing is not None:
             await writing
-        ends = [record for record in self._recorded if isinstance(record.event, RunFinished)]
+        ends = [record for record in self._recorded if record.event.kind is EventKind.RUN_FINISHED]
         if state is None or not ends:
             raise AssertionError("the loop ends with run-finished")
         evidence = read_evidence(self._workspace.repo, ends[-1].evidence, test_files(state)) or {}
-        end = cast("RunFinished", ends[-1].event)
+        end = ends[-1].event
         report = finished(self.session, state, end, evidence, facts=self.facts, is_resumed=bool(self._begun))
         report = replace(report, shortcut=self._beside_shortcut(report))
-        if any(isinstance(record.event, RunFinished) for record in self._recorded[: self._begun]):
+        if any(record.event.kind is EventKind.RUN_FINISHED for record in self._recorded[: self._begun]):
             repair_run(self._workspace.repo, self.session.run)  # a process that died as refs moved may have left some
             return replace(report, sentence=f"The run had finished before. {report.sentence}")
         return report
@@ -466,7 +466,7 @@ class Training:
         """Say before the run goes on why it may not be the one that it would have been."""
         run, events = self.session.run, [record.event for record in self._recorded]
         lacking = lacking_calls(self.session.calls.ledger, events)
-        if lacking and not isinstance(events[-1], RunFinished):
+        if lacking and events[-1].kind is not EventKind.RUN_FINISHED:
             yield (
                 f"the ledger of this repository lacks {lacking} of the calls that run {run} has paid for; what is"
                 " needed of them is bought again, so that costs, and with them commit ids, are not those of a run"
@@ -500,7 +500,7 @@ class Training:
             transition.evidence,
             start=self._parent,
             check=partial(_advanced, before),
-            local=self._setup.config.local if isinstance(transition.event, RunStarted) else None,
+            local=self._setup.config.local if transition.event.kind is EventKind.RUN_STARTED else None,
         )
         if record.event != transition.event:
             raise AssertionError(f"{record.commit} does not read as it was written")
@@ -512,7 +512,7 @@ class Training:
         diagnose_after = self.session.settings.train.diagnose_after
         if sentence := remark(after, record.event, after=diagnose_after, rule=self.session.rule):
             self._watcher.remark(sentence)
-        if isinstance(record.event, RunStarted):
+        if record.event.kind is EventKind.RUN_STARTED:
             for sentence in after_baseline(record.event, transition.evidence, self.session.rule):
                 self._watcher.remark(sentence)
 
@@ -554,11 +554,11 @@ class Training:
         """Remember the text and the outcomes of a transition that may not be written yet."""
         self._outcomes.take(transition.event, transition.evidence)
         self._attempts.take(transition.event, transition.evidence)
-        if (version := version_of(transition.event)) is not None and transition.skill is not None:
+        if (version := transition.event.new_version) is not None and transition.skill is not None:
             self._skills[version] = transition.skill
 
     def _note_version(self, record: Recorded) -> None:
-        if (version := version_of(record.event)) is not None:
+        if (version := record.event.new_version) is not None:
             self._versions[version] = record.commit
 
 

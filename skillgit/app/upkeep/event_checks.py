@@ -9,24 +9,8 @@ from skillgit.domain.address import version_label
 from skillgit.domain.cost import Cost
 from skillgit.domain.document_rewrite import ProposalKind
 from skillgit.domain.evaluation import EvaluationSummary, Metric, Split
-from skillgit.domain.event import (
-    Accepted,
-    Edited,
-    Event,
-    Gated,
-    Inherited,
-    Measured,
-    Rejected,
-    Reverted,
-    RunFinished,
-    RunOutcome,
-    RunStarted,
-    Skipped,
-    SlowMerged,
-    SlowProposed,
-    event_origin,
-)
-from skillgit.domain.event_keys import other_lines
+from skillgit.domain.event import ATTEMPTS, CANDIDATES, Event, Inherited, RunOutcome
+from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.gate_decision import Verdict
 from skillgit.domain.outcomes import contradicted
 from skillgit.domain.proposal import EDITS_SHOWN, BudgetSource, Origin
@@ -53,7 +37,7 @@ def fold_problems(
             yield record, f"an event of run {event.run} is on run {run}"
         try:
             if state is None:
-                if not isinstance(event, RunStarted):
+                if event.kind is not EventKind.RUN_STARTED:
                     raise InvariantError(f"the run begins with {event.kind}", hint="skillgit fsck")  # noqa: TRY301 - one way out
                 state = begin(event)
                 continue
@@ -64,7 +48,7 @@ def fold_problems(
                 _final_score_problems(state, event),
             ):
                 yield from ((record, sentence) for sentence in problems)
-            verdict = getattr(event, "verdict", None)
+            verdict = event.verdict
             if verdict is not None:
                 rules.add((verdict.metric, verdict.soft_weight))
             state = advance(state, event)
@@ -76,7 +60,7 @@ def fold_problems(
 
 def _budget_problems(event: Event, schedule: Callable[[int], int] | None) -> Iterator[str]:
     """Yield what is wrong with the edit budget of a step; ``schedule`` gives it, where it is known."""
-    if not isinstance(event, Accepted | Rejected | Skipped):
+    if event.kind not in ATTEMPTS:
         return
     patch, budget = event.patch, event.patch.budget
     if (budget is None) != (patch.by is BudgetSource.NONE):
@@ -107,14 +91,14 @@ _ROUNDING = 1e-9
 
 def count_problems(event: Event, *, is_import: bool) -> Iterator[str]:
     """Yield contradicting counts; an import counts all edits and lists those of kinds that exist here."""
-    if not isinstance(event, SlowMerged | Edited):
+    if event.kind not in {EventKind.SLOW_MERGED, EventKind.EDITED}:
         yield from _cost_problems(event.cost)
-    if isinstance(event, Accepted | Rejected | Skipped):
+    if event.kind in ATTEMPTS:
         patch = event.patch
         if min(patch.merged, patch.ranked, patch.applied, patch.skipped, patch.budget or 0) < 0:
             yield "the commit counts fewer proposals or edits than none"
-        edits = () if isinstance(event, Skipped) else event.edits
-        if isinstance(event, Accepted | Rejected) and not is_import and len(edits) != min(patch.applied, EDITS_SHOWN):
+        edits = () if event.kind is EventKind.SKIPPED else event.edits
+        if event.kind in CANDIDATES and not is_import and len(edits) != min(patch.applied, EDITS_SHOWN):
             yield f"the commit says that {patch.applied} edits were applied, and lists {len(edits)} of them"
 
 
@@ -139,21 +123,23 @@ def _cost_problems(cost: Cost) -> Iterator[str]:
 def parent_problems(record: Recorded, guidance: Collection[str], versions: Mapping[int, str]) -> Iterator[str]:
     """Yield what is wrong with the parents of ``record``; ``guidance`` are the commits of the slow line."""
     event, parents = record.event, record.parents
-    merges = isinstance(event, Accepted) and event.origin is Origin.MERGE
+    merges = event.kind is EventKind.ACCEPTED and event.origin is Origin.MERGE
     if merges and len(parents) != MERGE:
         yield f"a merge of another line has two parents, and this commit has {len(parents)}"
-    lines = other_lines(event) if isinstance(event, Accepted) and event.origin is Origin.STEP else ()
+    lines = event.other_lines if event.kind is EventKind.ACCEPTED and event.origin is Origin.STEP else ()
     if parents[1:] != tuple(versions.get(version, "") for version in lines) and lines:
         names = " and ".join(map(version_label, lines))
         yield f"it was made of {names} besides the version before it, and its other parents are not these"
-    if len(parents) > 1 and not merges and not lines and not isinstance(event, SlowMerged | Edited):
+    if len(parents) > 1 and not merges and not lines and event.kind not in {EventKind.SLOW_MERGED, EventKind.EDITED}:
         yield f"the commit has {len(parents)} parents, though its event merges nothing"
-    if isinstance(event, Rejected) and parents != (versions.get(event.base, ""),):
+    if event.kind is EventKind.REJECTED and parents != (versions.get(event.base, ""),):
         base = version_label(event.base)
         yield f"it was proposed on {base}, and its parent is not the commit of {base}"
-    if isinstance(event, SlowMerged) and not (len(parents) == MERGE and parents[1] in guidance):
+    if event.kind is EventKind.SLOW_MERGED and not (len(parents) == MERGE and parents[1] in guidance):
         yield "a slow merge has the run and the slow line as parents, and this commit has others"
-    if isinstance(event, SlowProposed) and not (parents and (parents[0] in guidance or parents[0] == versions.get(0))):
+    if event.kind is EventKind.SLOW_PROPOSED and not (
+        parents and (parents[0] in guidance or parents[0] == versions.get(0))
+    ):
         yield "its parent is neither the guidance before it nor v0"
 
 
@@ -164,7 +150,7 @@ _OPEN = frozenset({RunOutcome.NULL_RESULT, RunOutcome.UNDERPOWERED})
 
 def _sequence_problems(state: RunState, event: Event, rules: Collection[Rule]) -> Iterator[str]:
     """Yield what does not follow from ``state`` by the metrics, with soft shares, in ``rules`` of the run's gates."""
-    if isinstance(event, SlowMerged) and (proposal := state.pending_merge) is not None and proposal.evaluation:
+    if event.kind is EventKind.SLOW_MERGED and (proposal := state.pending_merge) is not None and proposal.evaluation:
         if event.evaluation != proposal.evaluation:
             yield "the score of the merge is not that of the guidance that was proposed"
         if event.verdict != proposal.verdict:
@@ -172,7 +158,7 @@ def _sequence_problems(state: RunState, event: Event, rules: Collection[Rule]) -
     if not state.start.splits:
         # An import: another program set its epochs and chose its items.
         return
-    if isinstance(event, Accepted | Rejected | Skipped) and event_origin(event) is Origin.STEP:
+    if event.kind in ATTEMPTS and event.origin is Origin.STEP:
         if event.epoch > state.epoch + 1:
             yield f"step {event.step} is of epoch {event.epoch}, and the step before it of epoch {state.epoch}"
         if event.epoch <= max(state.slow_epoch, state.meta_epoch):
@@ -182,21 +168,21 @@ def _sequence_problems(state: RunState, event: Event, rules: Collection[Rule]) -
     elif event.epoch > state.epoch:
         yield f"{event.kind} names epoch {event.epoch} after a step of epoch {state.epoch}"
     yield from _condition_problems(state, event)
-    if isinstance(event, RunFinished):
+    if event.kind is EventKind.RUN_FINISHED:
         yield from _end_problems(state, event, rules or _ANY_RULE)
 
 
 def _condition_problems(state: RunState, event: Event) -> Iterator[str]:
     """Yield scores of other items or seeds than the run's, but for forks' scores and interventions' seeds."""
     first = state.start.evaluation
-    evaluations: tuple[object, ...] = event.evaluations if isinstance(event, RunFinished) else ()
-    if isinstance(event, Gated):
-        evaluations = (event.evaluation,)
-    has_seed = not (state.start.fork_of or isinstance(event, Reverted | Measured) or event_origin(event).intervenes)
+    evaluations = event.evaluations if event.kind is EventKind.RUN_FINISHED else (event.evaluation,)
+    has_seed = not (
+        state.start.fork_of or event.kind in {EventKind.REVERTED, EventKind.MEASURED} or event.origin.intervenes
+    )
     for evaluation in evaluations:
         if not isinstance(evaluation, EvaluationSummary) or not isinstance(first, EvaluationSummary):
             continue
-        if not isinstance(event, RunFinished):
+        if event.kind is not EventKind.RUN_FINISHED:
             if evaluation.split is not Split.SELECTION:
                 yield f"the gate's score is one on the split {evaluation.split}, and not on {Split.SELECTION}"
             if (evaluation.item_set, evaluation.n) != (first.item_set, first.n):
@@ -206,7 +192,7 @@ def _condition_problems(state: RunState, event: Event) -> Iterator[str]:
             yield f"the score was measured with seed {evaluation.seed}, and the run began with seed {first.seed}"
 
 
-def _end_problems(state: RunState, event: RunFinished, rules: Collection[Rule]) -> Iterator[str]:
+def _end_problems(state: RunState, event: Event, rules: Collection[Rule]) -> Iterator[str]:
     both = [state.evaluation(version) for version in (0, state.best)]
     complete = all(evaluation.scored == evaluation.n for evaluation in both)
     outcomes = {_outcome(state, rule) for rule in rules} if complete else set()
@@ -239,7 +225,7 @@ def _outcome(state: RunState, rule: Rule) -> RunOutcome:
 
 def _final_score_problems(state: RunState, event: Event) -> Iterator[str]:
     """Yield why the scores at the end of a run, which follows ``state``, cannot be its scores."""
-    if not isinstance(event, RunFinished):
+    if event.kind is not EventKind.RUN_FINISHED:
         return
     evaluations = event.evaluations
     versions = [evaluation.version for evaluation in evaluations]
@@ -262,10 +248,10 @@ def _final_score_problems(state: RunState, event: Event) -> Iterator[str]:
 def _score_problems(state: RunState, record: Recorded) -> Iterator[str]:
     """Yield what is wrong with the numbers of a gated event that follows ``state``."""
     event = record.event
-    if not isinstance(event, Gated):
+    if event.verdict is None:
         return
     verdict, evaluation = event.verdict, event.evaluation
-    base_version = state.last_measured(state.version) if isinstance(event, Measured) else event.base
+    base_version = state.last_measured(state.version) if event.kind is EventKind.MEASURED else event.base
     if verdict is None or evaluation is None or base_version > state.version:
         return
     if isinstance(evaluation, Inherited):
@@ -305,16 +291,19 @@ def differ(first: float, second: float) -> bool:
     return abs(first - second) > _ROUNDING
 
 
-def _flip_problems(event: Gated, verdict: Verdict) -> Iterator[str]:
+def _flip_problems(event: Event, verdict: Verdict) -> Iterator[str]:
     if verdict.metric is Metric.HARD and verdict.p != sign_test(verdict.fixed, verdict.broken):
         yield f"the gate says p={verdict.p!r}, which does not follow from fixed={verdict.fixed} broken={verdict.broken}"
     if not 0.0 < verdict.p <= 1.0:
         yield f"the gate says p={verdict.p!r}, which is not a probability"
     if verdict.blocked > verdict.broken:
         yield f"the gate says blocked={verdict.blocked}, and no more than broken={verdict.broken} can be"
-    if not isinstance(event, SlowMerged) and (len(event.fixed), len(event.broken)) != (verdict.fixed, verdict.broken):
+    if event.kind is not EventKind.SLOW_MERGED and (len(event.fixed), len(event.broken)) != (
+        verdict.fixed,
+        verdict.broken,
+    ):
         yield "the gate counts other items as fixed or broken than the message lists"
-    edits = event.edits if isinstance(event, Accepted | Rejected) else ()
+    edits = event.edits if event.kind in CANDIDATES else ()
     for edit in edits:
         attributions = (edit.fixed, edit.broken)
         if attributions != (None, None) and (len(edits) > 1 or attributions != (verdict.fixed, verdict.broken)):
@@ -323,7 +312,7 @@ def _flip_problems(event: Gated, verdict: Verdict) -> Iterator[str]:
 
 def _joining_problems(state: RunState, event: Event) -> Iterator[str]:
     """Yield why a candidate that follows ``state`` cannot have taken up the line that it says."""
-    if not isinstance(event, Accepted | Rejected) or event.joined is None:
+    if event.kind not in CANDIDATES or event.joined is None:
         return
     if not (0 <= event.base <= state.version and 0 <= event.joined <= state.version):
         return  # the fold says so
@@ -342,24 +331,24 @@ def rival_problems(records: Sequence[Recorded]) -> Iterator[tuple[Recorded, str]
     steps = {
         record.event.step: record.event
         for record in records
-        if isinstance(record.event, Accepted | Rejected | Skipped) and record.event.origin is Origin.STEP
+        if record.event.kind in ATTEMPTS and record.event.origin is Origin.STEP
     }
     newest = max(steps, default=0)
     for record in records:
         event = record.event
-        if isinstance(event, Accepted | Rejected) and 0 != event.verdict.outrun <= newest:
+        if event.kind in CANDIDATES and 0 != event.verdict.outrun <= newest:
             sentences = _rival_problems(event, steps.get(event.verdict.outrun))
             yield from ((record, sentence) for sentence in sentences)
-        elif isinstance(event, Skipped) and (union := event.taken_up_by) is not None:
+        elif event.kind is EventKind.SKIPPED and (union := event.taken_up_by) is not None:
             if union <= event.step:
                 yield record, "it was left to a step that does not follow it"
-            elif union <= newest and not isinstance(steps.get(union), Accepted):
+            elif union <= newest and ((rival := steps.get(union)) is None or rival.kind is not EventKind.ACCEPTED):
                 yield record, f"it was left to step {union}, which made no version"
 
 
-def _rival_problems(event: Accepted | Rejected, rival: Event | None) -> Iterator[str]:
+def _rival_problems(event: Event, rival: Event | None) -> Iterator[str]:
     step = event.verdict.outrun
-    if event.origin is not Origin.STEP or step == event.step or not isinstance(rival, Accepted | Rejected):
+    if event.origin is not Origin.STEP or step == event.step or rival is None or rival.kind not in CANDIDATES:
         yield f"it lost to step {step}, which has no candidate that could be its rival"
         return
     if (rival.base, rival.epoch) != (event.base, event.epoch):

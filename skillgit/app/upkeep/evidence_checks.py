@@ -9,8 +9,8 @@ from typing import Any
 from skillgit.app.upkeep.event_checks import differ
 from skillgit.domain.address import version_label
 from skillgit.domain.evaluation import EvaluationSummary, Scored, Split, item_set_digest, mean
-from skillgit.domain.event import Accepted, Event, Rejected, RunFinished, RunStarted, Skipped, SlowProposed
-from skillgit.domain.event_kinds import TRAITS
+from skillgit.domain.event import ATTEMPTS, CANDIDATES, Event
+from skillgit.domain.event_kinds import TRAITS, EventKind
 from skillgit.domain.evidence_names import COMPARISON, LOOKS, PATCH, ROLLOUT, SCREENING
 from skillgit.domain.finding import REPAIR, Finding
 from skillgit.domain.gate_decision import Verdict
@@ -58,41 +58,41 @@ def lacking_files(repo: Repo, record: Recorded, *, is_training: bool) -> Iterato
 
 def needed_files(event: Event) -> tuple[str, ...]:
     """Return the files that the evidence of ``event`` always has, except for test scores and placebos."""
-    if isinstance(event, RunStarted) and event.fork_of:
+    if event.kind is EventKind.RUN_STARTED and event.fork_of:
         return ()  # A fork takes over what is here of the run that it comes from, which may be nothing.
-    files = list(_PLAN) if isinstance(event, RunStarted) else []
-    if isinstance(event, Accepted | Rejected):
+    files = list(_PLAN) if event.kind is EventKind.RUN_STARTED else []
+    if event.kind in CANDIDATES:
         files += [PATCH]
-    if isinstance(event, Accepted | Rejected | Skipped):
+    if event.kind in ATTEMPTS:
         files += [ROLLOUT] * (event.origin is Origin.STEP) + [SCREENING] * (event.screening is not None)
-    if isinstance(event, SlowProposed):
+    if event.kind is EventKind.SLOW_PROPOSED:
         files += [COMPARISON]
-    if TRAITS[event.kind].has_outcomes and isinstance(getattr(event, "evaluation", None), EvaluationSummary):
+    if TRAITS[event.kind].has_outcomes and isinstance(event.evaluation, EvaluationSummary):
         files += [_SELECTION]
-    if isinstance(event, Accepted | Rejected) and event.verdict.repeats:
+    if event.kind in CANDIDATES and event.verdict.repeats:
         files += [_REPEATS]
     return tuple(files)
 
 
 def content_problems(event: Event, files: Mapping[str, bytes], *, is_import: bool) -> Iterator[str]:
     """Yield what ``files``, the evidence of ``event`` as far as it is here, say otherwise than the commit."""
-    if isinstance(event, RunFinished):
+    if event.kind is EventKind.RUN_FINISHED:
         yield from _placebo_problems(event, files.get(_PLACEBO))
         yield from _final_item_problems(event, files, is_import=is_import)
-    if isinstance(event, Accepted | Rejected | Skipped) and event.screening is not None:
+    if event.kind in ATTEMPTS and event.screening is not None:
         yield from _screening_problems(event, event.screening, files)
     elif SCREENING in files:
         yield f"the evidence has '{SCREENING}', and the commit records no screening"
     yield from look_problems(event, files)
-    summary = getattr(event, "evaluation", None) if TRAITS[event.kind].has_outcomes else None
+    summary = event.evaluation if TRAITS[event.kind].has_outcomes else None
     if isinstance(summary, EvaluationSummary) and _SELECTION in files:
         yield from _item_problems(_SELECTION, files[_SELECTION], summary)
-        verdict = getattr(event, "verdict", None)
+        verdict = event.verdict
         if verdict is not None and verdict.repeats and verdict.compared in {None, summary.n}:
             yield from _repeat_problems(files, verdict)
 
 
-def _placebo_problems(event: RunFinished, content: bytes | None) -> Iterator[str]:
+def _placebo_problems(event: Event, content: bytes | None) -> Iterator[str]:
     if event.placebo is None and content is None:
         return
     try:
@@ -105,7 +105,7 @@ def _placebo_problems(event: RunFinished, content: bytes | None) -> Iterator[str
         yield "the evidence has other placebos than the commit"
 
 
-def _final_item_problems(event: RunFinished, files: Mapping[str, bytes], *, is_import: bool) -> Iterator[str]:
+def _final_item_problems(event: Event, files: Mapping[str, bytes], *, is_import: bool) -> Iterator[str]:
     """Yield outcomes in ``files`` that contradict test scores; imports may keep theirs under another name."""
     for evaluation in event.evaluations:
         name = f"test-{version_label(evaluation.version)}.json"
@@ -167,14 +167,12 @@ def _repeat_problems(files: Mapping[str, bytes], verdict: Verdict) -> Iterator[s
         yield f"the gate compared score={verdict.score!r}, and its repeats say {score!r}"
 
 
-def _screening_problems(
-    event: Accepted | Rejected | Skipped, counts: Screening, files: Mapping[str, bytes]
-) -> Iterator[str]:
+def _screening_problems(event: Event, counts: Screening, files: Mapping[str, bytes]) -> Iterator[str]:
     if not (0 <= counts.fixed <= counts.failing and 0 <= counts.broken <= counts.solved):
         yield "the screening counts more items as fixed or broken than were tried"
-    if isinstance(event, Skipped) and counts.passed and event.taken_up_by is None:
+    if event.kind is EventKind.SKIPPED and counts.passed and event.taken_up_by is None:
         yield "the candidate passed its screening, and was not measured"
-    if not isinstance(event, Skipped) and not counts.passed:
+    if event.kind is not EventKind.SKIPPED and not counts.passed:
         yield "the candidate was screened out, and was measured"
     if SCREENING not in files or ROLLOUT not in files:
         return
@@ -206,7 +204,7 @@ def look_problems(event: Event, files: Mapping[str, bytes]) -> Iterator[str]:
 
     A look is at train items of the step, and a step without a kept draft measures nothing.
     """
-    if LOOKS not in files or not isinstance(event, Accepted | Rejected | Skipped):
+    if LOOKS not in files or event.kind not in ATTEMPTS:
         return
     try:
         looks = loads(files[LOOKS])
@@ -224,14 +222,14 @@ def look_problems(event: Event, files: Mapping[str, bytes]) -> Iterator[str]:
     except UNREADABLE:
         yield f"{LOOKS} in the evidence cannot be read"
         return
-    if not is_kept and not isinstance(event, Skipped):
+    if not is_kept and event.kind is not EventKind.SKIPPED:
         yield "no draft was kept after its look, and a candidate was measured"
 
 
 def plan_problems(repo: Repo, records: Sequence[Recorded]) -> Iterator[tuple[Recorded, str]]:
     """Yield events that contradict the plan's files that are here; a digest, which covers prompts, is not checked."""
     first = records[0]
-    if not isinstance(first.event, RunStarted):
+    if first.event.kind is not EventKind.RUN_STARTED:
         return
     try:
         files = read_evidence(repo, first.evidence, (CONFIG, SPLITS, ENVIRONMENT)) or {}
@@ -259,7 +257,7 @@ def plan_problems(repo: Repo, records: Sequence[Recorded]) -> Iterator[tuple[Rec
 
 
 def _split_problems(
-    records: Sequence[Recorded], event: RunStarted, splits: Mapping[str, Any]
+    records: Sequence[Recorded], event: Event, splits: Mapping[str, Any]
 ) -> Iterator[tuple[Recorded, str]]:
     first = records[0]
     try:
@@ -277,7 +275,7 @@ def _split_problems(
         sentence = f"the selection items in the evidence are the set {selection}, and the commit says"
         yield first, f"{sentence} {evaluation.item_set}"
     for record in records:
-        ends = record.event.evaluations if isinstance(record.event, RunFinished) else ()
+        ends = record.event.evaluations if record.event.kind is EventKind.RUN_FINISHED else ()
         for item_set in {summary.item_set for summary in ends if splits.get(Split.TEST)} - {sets.get(Split.TEST)}:
             sentence = f"the test items in the evidence are the set {sets[Split.TEST]}, and the commit says {item_set}"
             yield record, sentence
@@ -393,7 +391,7 @@ def _stray_link(repo: Repo, run: str, link: EvidenceLink, tips: Mapping[str, str
     sentence = f"it was an event of the run, and {branch} does not lead to it any more"
     if is_absent := stray.branch not in {*tips, *repo.damaged_refs(run)}:
         sentence += f"; git branch {branch} {link.event[:_SHORT]} brings it back"
-    is_repairable = is_absent and isinstance(stray.event, Rejected) and refs.run_branch(run) in tips
+    is_repairable = is_absent and stray.event.kind is EventKind.REJECTED and refs.run_branch(run) in tips
     return Finding(commit=link.event, sentence=sentence, hint=REPAIR if is_repairable else "")
 
 

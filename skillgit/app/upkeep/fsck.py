@@ -19,7 +19,7 @@ from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import find_run
 from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.address import version_label
-from skillgit.domain.event import Accepted, Rejected, Skipped, event_address
+from skillgit.domain.event import ATTEMPTS, CANDIDATES
 from skillgit.domain.evidence_names import PATCH, SCREENING
 from skillgit.domain.finding import REPAIR, Finding, Severity
 from skillgit.domain.skill import DOCUMENT
@@ -196,7 +196,7 @@ def _bought_again(workspace: Workspace, run: str, plan: StepBack) -> Iterator[st
     for entry in entries:
         calls = _calls(entry.cost.calls)
         yield f"{entry.what} is made again; the ledger keeps {calls} of it, which are not bought again"
-    cost = sum(record.event.cost.calls for record in plan.losses if hasattr(record.event, "cost"))
+    cost = sum(record.event.cost.calls for record in plan.losses)
     if (lacking := cost - sum(entry.cost.calls for entry in entries)) > 0:
         yield f"the ledger lacks {_calls(lacking)} of the {cost} that what is lost had cost; they are bought again"
     elif not entries:
@@ -250,14 +250,14 @@ def _remade(repo: Repo, run: str, records: Sequence[Recorded], gates: Sequence[R
     lacking = list[str]()
     for record in records:
         event, gate = record.event, by_commit.get(record.commit)
-        name = event_address(event).label
+        name = event.address.label
         if gate is not None and gate.lacking:
             lacking.append(f"{name}: gate, without {gate.lacking}")
-        if isinstance(event, Accepted | Rejected):
+        if event.kind in CANDIDATES:
             has_patch = bool(read_evidence(repo, record.evidence, (PATCH,)))
             patches += has_patch
             lacking += [] if has_patch else [f"{name}: patch, without {PATCH}"]
-        if isinstance(event, Accepted | Rejected | Skipped) and event.screening is not None:
+        if event.kind in ATTEMPTS and event.screening is not None:
             has_screening = bool(read_evidence(repo, record.evidence, (SCREENING,)))
             screenings += has_screening
             lacking += [] if has_screening else [f"{name}: screening, without {SCREENING}"]

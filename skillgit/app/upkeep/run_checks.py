@@ -19,20 +19,8 @@ from skillgit.app.upkeep.evidence_checks import (
 from skillgit.domain.address import parse, version_label
 from skillgit.domain.document_rewrite import ProposalKind, RewriteError, changed_hunks, folder_hunks, rewritten
 from skillgit.domain.edit import Edit, EditSource, EditStatus, Op, apply
-from skillgit.domain.event import (
-    Accepted,
-    Edited,
-    Measured,
-    Rejected,
-    Reverted,
-    RunFinished,
-    RunStarted,
-    Skipped,
-    SlowMerged,
-    SlowProposed,
-    version_of,
-)
-from skillgit.domain.event_kinds import AddressKind
+from skillgit.domain.event import CANDIDATES, Event
+from skillgit.domain.event_kinds import AddressKind, EventKind
 from skillgit.domain.evidence_names import PATCH
 from skillgit.domain.finding import REPAIR, Finding, Severity
 from skillgit.domain.proposal import EDITS_SHOWN, EditRecord, Origin
@@ -136,7 +124,7 @@ def _unreadable(repo: Repo, tip: str) -> Iterator[Finding]:
             except HistoryError as error:
                 yield Finding(commit=str(commit.id), sentence=error.message)
                 continue
-            if isinstance(event, RunStarted):
+            if event.kind is EventKind.RUN_STARTED:
                 return
         yield Finding(commit=str(commit.id), sentence="the branch goes back to here, and no event starts the run")
     except (HistoryError, RevisionNotFoundError, GitError) as error:
@@ -145,7 +133,7 @@ def _unreadable(repo: Repo, tip: str) -> Iterator[Finding]:
 
 def _derived_problems(repo: Repo, run: str, records: Sequence[Recorded], tips: Mapping[str, str]) -> Iterator[Finding]:
     """Yield tags and branches that are not where the events of the run have them."""
-    edits = takewhile(lambda record: isinstance(record.event, Edited), reversed(records))
+    edits = takewhile(lambda record: record.event.kind is EventKind.EDITED, reversed(records))
     waiting = {record.commit for record in edits}  # the event that follows a person's commit brings its tag
     for update in history.derived_updates(run, records, tips):
         if update.new in waiting and update.name not in tips:
@@ -174,7 +162,7 @@ def _is_lost(repo: Repo, run: str, tag: str, commit: str) -> bool:
         event = history_reader.read_commit(repo, commit).event
     except SkillgitError:
         return False
-    return refs.version_tag(event.run, version_of(event) or 0) == tag and event.run == run
+    return refs.version_tag(event.run, event.new_version or 0) == tag and event.run == run
 
 
 class _CommitChecks:
@@ -186,9 +174,9 @@ class _CommitChecks:
     def __init__(self, repo: Repo, records: Sequence[Recorded], *, is_training: bool) -> None:
         self._repo, self._is_training = repo, is_training
         self._versions = history.versions(records)
-        self._guidance = frozenset(record.commit for record in records if isinstance(record.event, SlowProposed))
+        self._guidance = frozenset(record.commit for record in records if record.event.kind is EventKind.SLOW_PROPOSED)
         first = records[0].event
-        self._is_import = isinstance(first, RunStarted) and not first.splits
+        self._is_import = first.kind is EventKind.RUN_STARTED and not first.splits
         self._present = set[str]()
         self._names = NameChecks(repo)
 
@@ -221,13 +209,13 @@ class _CommitChecks:
             target = _restored(record)
             if target in versions and self._skill(record, versions[target]).digest != skill.digest:
                 yield f"the skill is not that of {version_label(target)}, which it restores"
-            if isinstance(event, Accepted | Rejected) and event.joined in versions:
+            if event.kind in CANDIDATES and event.joined in versions:
                 rival = self._skill(record, versions[event.joined])
                 lines = {clean_line(line) for _, text in rival.text_files() for line in text.splitlines()}
                 if event.changes and not any((edit.text in lines) is (edit.sign == "+") for edit in event.changes):
                     name = version_label(event.joined)
                     yield f"it says that it took up {name}, and nothing that it changes is from there"
-            if isinstance(event, SlowMerged) and len(record.parents) == MERGE:
+            if event.kind is EventKind.SLOW_MERGED and len(record.parents) == MERGE:
                 base, guided_skill = (self._skill(record, parent) for parent in record.parents)
                 merged_text = with_slow_guidance(base.document, slow_guidance(guided_skill.document))
                 if base.with_text(DOCUMENT, merged_text).digest != skill.digest:
@@ -238,15 +226,15 @@ class _CommitChecks:
 
     def _foreign_changes(self, record: Recorded) -> Iterator[str]:
         event = record.event
-        if isinstance(event, RunStarted | Edited) or not record.parents:
+        if event.kind in {EventKind.RUN_STARTED, EventKind.EDITED} or not record.parents:
             return
         parent = self._repo.commit(record.parents[0])
         if str(parent.tree_id) == record.tree:
             return
-        if isinstance(event, Skipped | Measured | RunFinished):
+        if event.kind in {EventKind.SKIPPED, EventKind.MEASURED, EventKind.RUN_FINISHED}:
             yield "the commit changes files, though its event changes nothing"
             return
-        exceptions = {history_reader.MEMORY} if isinstance(event, SlowProposed) else set()
+        exceptions = {history_reader.MEMORY} if event.kind is EventKind.SLOW_PROPOSED else set()
         for delta in self._repo.commit(record.commit).tree.diff_to_tree(parent.tree).deltas:
             path = delta.new_file.path
             if path not in exceptions and not path.startswith(f"{event.skill}/"):
@@ -258,12 +246,12 @@ class _CommitChecks:
         if files is None:
             return
         yield from content_problems(event, files, is_import=self._is_import)
-        if not isinstance(event, Accepted | Rejected) or PATCH not in files or event.base not in self._versions:
+        if event.kind not in CANDIDATES or PATCH not in files or event.base not in self._versions:
             return
         if event.origin is not Origin.MERGE and not _restores(event):  # else a whole text, not edits of the base
             yield from self._patch_problems(record, event, files[PATCH])
 
-    def _patch_problems(self, record: Recorded, event: Accepted | Rejected, content: bytes) -> Iterator[str]:
+    def _patch_problems(self, record: Recorded, event: Event, content: bytes) -> Iterator[str]:
         try:
             document = loads(content)
             edits = [_edit(row) for row in document["edits"] if row["status"] == EditStatus.APPLIED]
@@ -318,14 +306,14 @@ class _CommitChecks:
 def _trailer_problems(repo: Repo, record: Recorded) -> Iterator[str]:
     """Yield which trailers the commit of ``record`` has that no event of its kind has, or that its kind fixes."""
     event = record.event
-    if isinstance(event, Edited):
+    if event.kind is EventKind.EDITED:
         return
     block = trailers.parse_block(message_of(repo.commit(record.commit)))
     for key in dict.fromkeys(trailer.key for trailer in TRAILERS):
-        if type(event) not in bearers(key) and block.all(key):
+        if event.kind not in bearers(key) and block.all(key):
             yield f"the commit has the trailer {trailers.PREFIX}{key}, which {event.kind} never has"
-    if not isinstance(event, RunStarted):
-        origin = getattr(event, "of", "")
+    if event.kind is not EventKind.RUN_STARTED:
+        origin = event.of
         if origin and not ((address := parse(origin)) and address.run):
             yield f"it was taken from {shown(origin)}, which is the address of no event"
         return
@@ -353,7 +341,7 @@ def _version_at(repo: Repo, commit: str) -> tuple[str, int | None]:
     """Return the run and the version at ``commit``; that of a person's edit is counted from the event before it."""
     if trailers.has_trailers(message_of(repo.commit(commit))):
         event = history_reader.read_commit(repo, commit).event
-        return event.run, version_of(event)
+        return event.run, event.new_version
     position = history_reader.place_of(repo, commit)
     return position.run, position.version
 
@@ -361,13 +349,13 @@ def _version_at(repo: Repo, commit: str) -> tuple[str, int | None]:
 def _restored(record: Recorded) -> int:
     """Return the version whose text the event restores, also one that the gate refused; -1 if it restores none."""
     event = record.event
-    if isinstance(event, Reverted):
+    if event.kind is EventKind.REVERTED:
         return event.target
-    number = event.of.removeprefix(f"{event.run}/v") if isinstance(event, Rejected) and _restores(event) else ""
+    number = event.of.removeprefix(f"{event.run}/v") if event.kind is EventKind.REJECTED and _restores(event) else ""
     return int(number) if number.isdecimal() else -1
 
 
-def _restores(event: Accepted | Rejected) -> bool:
+def _restores(event: Event) -> bool:
     earlier = event.origin is Origin.REVERT and event.title.startswith("back to v")
     return event.origin is Origin.RESTORE or earlier
 

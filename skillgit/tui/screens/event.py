@@ -400,7 +400,7 @@ def head(row: LogRow, ink: Screen, now: datetime) -> tuple[Painted, Painted]:
 
 def edits(detail: EventDetail) -> Iterator[Paragraph]:
     if not detail.edits:
-        records = getattr(detail.shown.event, "edits", ())
+        records = detail.shown.event.edits
         for number, record in enumerate(records, 1):
             support = f"support {record.support} {record.source.value}"
             yield Paragraph(f"{number}  {record.op.value} {record.file}, {support}")

@@ -13,7 +13,6 @@ from skillgit.app.deliver.requests import ExportRequest
 from skillgit.app.workspace.revision import resolve
 from skillgit.app.workspace.workspace import or_none
 from skillgit.domain.address import parse, version_label
-from skillgit.domain.cost import Cost
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.skill import DOCUMENT
 from skillgit.domain.text_diff import DiffAllowance
@@ -98,7 +97,7 @@ def version_page(visit: Visit) -> Answer:
     name, layout = str(row.address), _choice(visit, "diff", _LAYOUTS)
     detail = EVENT_DETAIL.ask(visit.context, ShowRequest(revision=name))
     change = or_none(lambda: TEXT_DIFF.ask(visit.context, DiffRequest(a=name)))
-    verdict, cost = getattr(detail.shown.event, "verdict", None), getattr(detail.shown.event, "cost", Cost())
+    verdict, cost = detail.shown.event.verdict, detail.shown.event.cost
     # what a slow update proposes is measured as the version that merges it
     is_compared = row.base is not None and row.kind != EventKind.SLOW_PROPOSED
     sides = {"a": version_label(row.base or 0), "b": row.label} if is_compared else {}

@@ -8,7 +8,7 @@ import sample_run
 
 from skillgit.app.history.cost import CostRow, Unpriced, cost
 from skillgit.domain.cost import Cost, CostPart, Grouping
-from skillgit.domain.event import Reverted, SlowMerged
+from skillgit.domain.event_kinds import EventKind
 from skillgit.errors import RevisionNotFoundError
 from skillgit.store.event_writer import RunWriter
 
@@ -31,7 +31,7 @@ def write(repo, spent=WHOLE, run=sample_run.RUN):
     writer = RunWriter(repo, run, sample_run.clock_from(count()))
     for sample in sample_run.transitions(run):
         event = sample.event
-        told = event if isinstance(event, SlowMerged | Reverted) else replace(event, cost=spent)
+        told = event if event.kind in {EventKind.SLOW_MERGED, EventKind.REVERTED} else replace(event, cost=spent)
         writer.append(told, sample.skill, sample.evidence)
 
 

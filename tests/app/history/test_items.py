@@ -12,7 +12,7 @@ from sample_run import RUN, as_json, clock_from, transitions
 from skillgit.app.history.item import item_story, item_trajectory
 from skillgit.app.history.items import items
 from skillgit.app.history.requests import ItemOrder, ItemsRequest
-from skillgit.domain.event import RunFinished
+from skillgit.domain.event_kinds import EventKind
 from skillgit.errors import NotFoundError, RevisionNotFoundError
 from skillgit.store import notes
 from skillgit.store.event_writer import RunWriter
@@ -40,7 +40,7 @@ def note_on(repo, commit: str, *lines: dict[str, object]) -> None:
 
 
 def commit_of(records, version: int) -> str:
-    return next(record.commit for record in records if getattr(record.event, "version", None) == version)
+    return next(record.commit for record in records if record.event.version == version)
 
 
 def line_of(table, item: str):
@@ -52,7 +52,7 @@ def write_with(repo, files_of: dict[int, dict[str, bytes]], config: dict[str, ob
     writer = RunWriter(repo, RUN, clock_from(count()))
     for place, sample in enumerate(transitions()):
         more = {"config.json": as_json(config)} if place == 0 else files_of.get(place, {})
-        kind = -1 if isinstance(sample.event, RunFinished) else place
+        kind = -1 if sample.event.kind is EventKind.RUN_FINISHED else place
         writer.append(sample.event, sample.skill, {**sample.evidence, **more, **files_of.get(kind, {})})
 
 

@@ -17,7 +17,7 @@ from skillgit.app.history.log import changes, log
 from skillgit.app.history.requests import ItemsRequest, LogRequest
 from skillgit.app.history.show import show
 from skillgit.app.workspace.workspace import open_workspace
-from skillgit.domain.event import Accepted, Rejected
+from skillgit.domain.event_kinds import EventKind
 from skillgit.errors import UsageError
 from skillgit.index import index_check, schema, version_queries
 from skillgit.index.refresh import Index, open_index
@@ -36,7 +36,7 @@ def written(repo, strategy):
     history = branched(strategy, {"pareto": 136, "racing": 9}[strategy])
     writer = RunWriter(repo, RUN, clock_from(count()))
     records = [writer.append(t.event, t.skill, t.evidence) for t in history]
-    return {record.event.version: record for record in records if isinstance(record.event, Accepted)}
+    return {record.event.version: record for record in records if record.event.kind is EventKind.ACCEPTED}
 
 
 def test_the_sample_has_the_lines_that_it_says(lines):
@@ -131,7 +131,7 @@ def test_a_race_and_a_union_are_told_by_their_steps(context, repo):
     written(repo, "racing")
     rows = log(context, LogRequest()).rows
     details = [show(context, row.commit) for row in rows]
-    lost = next(one for one in details if isinstance(one.event, Rejected) and one.event.verdict.outrun)
+    lost = next(one for one in details if one.event.kind is EventKind.REJECTED and one.event.verdict.outrun)
     assert lost.rival is not None
     assert lost.rival.step == lost.event.verdict.outrun
     union = next(one for one in details if one.taken_up)

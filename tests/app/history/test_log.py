@@ -9,8 +9,6 @@ from sample_run import RUN, START, write_run
 
 from skillgit.app.history.log import changes, log
 from skillgit.app.history.requests import LogRequest
-from skillgit.domain.event import KIND_OF
-from skillgit.domain.event_kinds import EventKind
 from skillgit.errors import NotFoundError, RepositoryNotFoundError, RevisionNotFoundError, UsageError
 
 HEAVY = (
@@ -28,10 +26,6 @@ def steps(context, *words, **wanted):
 
 def git(folder, *arguments):
     return subprocess.run(["git", "-C", str(folder), *arguments], capture_output=True, check=True).stdout
-
-
-def test_the_kinds_are_those_of_the_events():
-    assert sorted(EventKind) == sorted(KIND_OF.values())
 
 
 def test_events_come_newest_first(context, records):

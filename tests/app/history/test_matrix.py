@@ -32,7 +32,7 @@ def line(**changes: object) -> dict[str, object]:
 
 
 def note_on(repo, records, version: int, *lines: dict[str, object]) -> None:
-    commit = next(record.commit for record in records if getattr(record.event, "version", None) == version)
+    commit = next(record.commit for record in records if record.event.version == version)
     notes.append(repo, {commit: lines}, time=datetime(2026, 11, 22, tzinfo=UTC))
 
 

@@ -14,7 +14,7 @@ from trained_runs import small_run, user
 
 from skillgit.app.history.cost import cost
 from skillgit.app.history.status import spent_on_unfinished, status
-from skillgit.domain.event_keys import intervention_scope, step_scope
+from skillgit.domain.event import intervention_scope, step_scope
 from skillgit.domain.proposal import Origin
 
 if TYPE_CHECKING:

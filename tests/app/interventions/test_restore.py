@@ -7,7 +7,8 @@ from skillgit.app.interventions.fork import fork
 from skillgit.app.interventions.requests import RevertRequest
 from skillgit.app.interventions.revert import restore
 from skillgit.app.upkeep.run_checks import check_run
-from skillgit.domain.event import Inherited, Reverted
+from skillgit.domain.event import Inherited
+from skillgit.domain.event_kinds import EventKind
 from skillgit.errors import RevisionNotFoundError, RunLockedError, UsageError
 from skillgit.store import history_reader
 from skillgit.store.lock import RunLock
@@ -24,7 +25,7 @@ def test_an_older_text_becomes_the_newest_version_and_inherits_its_score(context
     record = history_reader.read_run(repo, RUN)[-1]
     assert (result.run, result.version, result.base, result.target, result.inherited) == (RUN, 4, 3, 1, 1)
     assert result.event.commit == record.commit
-    assert isinstance(record.event, Reverted)
+    assert record.event.kind is EventKind.REVERTED
     assert record.event.evaluation == Inherited(version=1)
     assert record.event.title == "back to v1"
     assert history_reader.skill_at(repo, record.commit, PATH) == history_reader.skill_at(repo, records[1].commit, PATH)

@@ -9,7 +9,7 @@ from skillgit.app.history.status import status
 from skillgit.app.recorded.stagnation import Cause, diagnose, of_run, refused, remark
 from skillgit.app.workspace.workspace import open_workspace
 from skillgit.domain.evaluation import Metric
-from skillgit.domain.event import Rejected
+from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.gate_decision import Decision, GateRule
 from skillgit.domain.proposal import Origin
 from skillgit.domain.run_state import StepMemory, begin
@@ -71,7 +71,7 @@ def test_the_sentence_is_one_line_that_says_what_to_try():
 
 
 def test_it_is_told_at_every_so_many_steps_and_not_after_other_events():
-    rule, rejected = GateRule(), object.__new__(Rejected)
+    rule, rejected = GateRule(), object.__new__(EventKind.REJECTED)
     told = [bool(remark(state([refusal()] * count), rejected, after=3, rule=rule)) for count in range(1, 8)]
     assert told == [False, False, True, False, False, True, False]
     assert not remark(state([refusal()] * 3), started().event, after=3, rule=rule)

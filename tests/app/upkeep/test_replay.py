@@ -11,7 +11,6 @@ import pytest
 from sample_run import RUN
 
 from skillgit.app.upkeep.fsck import fsck, history_digest
-from skillgit.domain.event import event_address
 from skillgit.errors import RevisionNotFoundError
 from skillgit.store import refs
 
@@ -70,7 +69,7 @@ def test_looking_writes_nothing(context, repo, records):
 )
 def test_what_was_tampered_with_differs_and_is_named(context, patient, damage, label, said_of):
     damage(patient)
-    commits = {event_address(record.event).label: record.commit for record in patient.history}
+    commits = {record.event.address.label: record.commit for record in patient.history}
     assert said_of in said(context, commits[label]) or said_of in said(context)
 
 

@@ -19,7 +19,8 @@ from skillgit.app.history.diff.rules import rule_diff
 from skillgit.app.recorded.outcomes import load
 from skillgit.app.workspace.revision import resolve, resolve_in
 from skillgit.app.workspace.workspace import open_workspace
-from skillgit.domain.event import KIND_OF, Skipped, event_address
+from skillgit.domain.event import Event
+from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.proposal import Origin
 from skillgit.errors import RevisionNotFoundError
 from skillgit.index import queries
@@ -40,7 +41,11 @@ def story() -> Story:
         1
     ).skipped().skipped()
     place = {"epoch": 2, "step": run.step, "origin": Origin.META}
-    run.events.append(Skipped(**run.common, **place, title="nothing to say", patch=PATCH, models=MODELS, cost=COST))
+    run.events.append(
+        Event(
+            kind=EventKind.SKIPPED, **run.common, **place, title="nothing to say", patch=PATCH, models=MODELS, cost=COST
+        )
+    )
     return run.slow(0.875).finished()
 
 
@@ -50,14 +55,14 @@ def chronicle(repo):
 
 
 def test_the_run_has_every_kind_of_event(chronicle):
-    assert {record.event.kind for record in chronicle} == set(KIND_OF.values())
-    assert [event_address(record.event).label for record in chronicle] == ADDRESSES
+    assert {record.event.kind for record in chronicle} == set(EventKind)
+    assert [record.event.address.label for record in chronicle] == ADDRESSES
 
 
 def test_every_event_is_found_by_its_address(context, chronicle):
     with open_workspace(context) as workspace:
         for record in chronicle:
-            address = event_address(record.event)
+            address = record.event.address
             found = resolve_in(workspace, str(address))
             assert found == resolve_in(workspace, address.label)
             assert (found.commit, found.row.address) == (record.commit, address)
@@ -70,9 +75,9 @@ def test_every_event_of_any_run_is_found_by_its_address(tmp_path_factory, made):
     records = Chronicle(repo, told(made).finished()).go_on().records
     with open_workspace(user(repo.workdir.resolve())) as workspace:
         rows = queries.log_rows(workspace.index, RUN)
-        assert {row.address for row in rows} == {event_address(record.event) for record in records}
+        assert {row.address for row in rows} == {record.event.address for record in records}
         for record in records:
-            assert resolve_in(workspace, str(event_address(record.event))).commit == record.commit
+            assert resolve_in(workspace, str(record.event.address)).commit == record.commit
 
 
 def test_what_passed_the_gate_is_found_by_its_number_as_well(context, chronicle):
@@ -139,7 +144,7 @@ def test_every_label_of_the_log_is_a_revision(repo, chronicle):
         listed = labels_in(skillgit("log", *options, cwd=repo.workdir).out.splitlines())
         assert sorted(listed) == sorted(ADDRESSES)
     found = skillgit("rev-parse", *listed, cwd=repo.workdir).out.split()
-    commits = {event_address(record.event).label: record.commit for record in chronicle}
+    commits = {record.event.address.label: record.commit for record in chronicle}
     assert found == [commits[label] for label in listed]
     for label in ADDRESSES:
         shown = skillgit("show", label, cwd=repo.workdir).out

@@ -16,7 +16,7 @@ from skillgit.calls.client import Calls, Route
 from skillgit.calls.ledger import Ledger
 from skillgit.domain.cost import Caps
 from skillgit.domain.evaluation import Split
-from skillgit.domain.event import Accepted, Rejected, RunFinished
+from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.run_state import advance, begin
 from skillgit.engine.method_settings import MethodSettings
 from skillgit.engine.run_loop import Start, Trainer
@@ -72,11 +72,7 @@ def test_the_gate_can_see_the_harm_from_the_start(habit: Habit):
 
 class History(list["Transition"]):
     def skill(self, version: int) -> Skill:
-        return next(
-            found.skill
-            for found in self
-            if getattr(found.event, "version", None) == version and found.skill is not None
-        )
+        return next(found.skill for found in self if found.event.version == version and found.skill is not None)
 
 
 async def train(seed: int) -> History:
@@ -109,10 +105,10 @@ async def train(seed: int) -> History:
 @pytest.mark.parametrize("seed", [1, soak(42)])
 def test_a_training_has_steps_that_pass_the_gate_and_steps_that_do_not(seed: int):
     history = asyncio.run(train(seed))
-    kinds = [type(transition.event) for transition in history]
-    assert kinds.count(Accepted) >= 5
-    assert kinds.count(Rejected) >= 3
+    kinds = [transition.event.kind for transition in history]
+    assert kinds.count(EventKind.ACCEPTED) >= 5
+    assert kinds.count(EventKind.REJECTED) >= 3
     finished = history[-1].event
-    assert isinstance(finished, RunFinished)
+    assert finished.kind is EventKind.RUN_FINISHED
     first, *_, last = [measured.hard for measured in finished.evaluations]
     assert last > first + 0.3

@@ -16,7 +16,8 @@ from typing import IO, TYPE_CHECKING
 
 from bench.histories.story import PATH, finished_story, gain_of, run_story, seed_skill
 
-from skillgit.domain.event import Accepted, Rejected, RunFinished, RunStarted, Skipped, SlowMerged, SlowProposed
+from skillgit.domain.event import Event
+from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.gate_decision import Decision
 from skillgit.domain.protected_regions import with_slow_guidance
 from skillgit.domain.skill import DOCUMENT, Skill
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 
     from bench.histories.story import Chapter
 
-    from skillgit.domain.event import Event
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 RUNS = 100
@@ -185,16 +185,16 @@ class _Line:
             self.stream.chain(self.run, chapter.evidence, f"{subject}\n\nevent {oid}\n", time)
 
     def _remember(self, event: Event, oid: str, tree: _Tree) -> None:
-        if isinstance(event, SlowProposed):
+        if event.kind is EventKind.SLOW_PROPOSED:
             self.trees[refs.slow_branch(self.run)] = tree
-        elif not isinstance(event, Rejected):
+        elif event.kind is not EventKind.REJECTED:
             self.tree = tree
-        if isinstance(event, RunStarted):
+        if event.kind is EventKind.RUN_STARTED:
             self.trees["v0"] = tree
-        if isinstance(event, RunStarted | Accepted | SlowMerged):
+        if event.kind in {EventKind.RUN_STARTED, EventKind.ACCEPTED, EventKind.SLOW_MERGED}:
             self.versions[event.version] = oid
             self.stream.refs[refs.version_tag(self.run, event.version)] = oid
-            if isinstance(event, RunStarted) or event.verdict.decision is Decision.ACCEPT_NEW_BEST:
+            if event.kind is EventKind.RUN_STARTED or event.verdict.decision is Decision.ACCEPT_NEW_BEST:
                 self.stream.refs[refs.best_branch(self.run)] = oid
             if event.version % _NOTED == 1:
                 self.stream.noted[oid] = _note(event)
@@ -202,14 +202,14 @@ class _Line:
     def _parents(self, event: Event) -> list[str]:
         known = self.stream.refs
         line, slow = known.get(refs.run_branch(self.run)), known.get(refs.slow_branch(self.run))
-        match event:
-            case RunStarted():
+        match event.kind:
+            case EventKind.RUN_STARTED:
                 return [self.start]
-            case Rejected():
+            case EventKind.REJECTED:
                 return [self.versions[event.base]]
-            case SlowProposed():
+            case EventKind.SLOW_PROPOSED:
                 return [slow or self.versions[0]]
-            case SlowMerged():
+            case EventKind.SLOW_MERGED:
                 return [str(line), str(slow)]
             case _:
                 return [str(line)]
@@ -221,11 +221,11 @@ class _Line:
 
     def _tree(self, chapter: Chapter, parent: str) -> _Tree:
         event = chapter.event
-        if isinstance(event, SlowProposed):
+        if event.kind is EventKind.SLOW_PROPOSED:
             before = self._tree_of(parent).skill
             skill = before.with_text(DOCUMENT, with_slow_guidance(before.document, event.guidance))
             return _Tree(skill=skill, memory=event.memory.encode())
-        if isinstance(event, Skipped | RunFinished) or chapter.skill is None:
+        if event.kind in {EventKind.SKIPPED, EventKind.RUN_FINISHED} or chapter.skill is None:
             return self.tree
         return _Tree(skill=chapter.skill)
 
@@ -256,7 +256,7 @@ class _Tree:
         return found | ({MEMORY: self.memory} if self.memory and self.memory != before.memory else {})
 
 
-def _note(event: RunStarted | Accepted | SlowMerged) -> bytes:
+def _note(event: Event | Event | Event) -> bytes:
     row = {"hard": 0.0, "item_set": "4be1", "kind": "evaluation", "n": 20, "scored": 20, "seed": 42, "soft": 0.5}
     return (json.dumps({**row, "split": "test", "version": event.version}, sort_keys=True) + "\n").encode()
 

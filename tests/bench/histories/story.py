@@ -20,16 +20,8 @@ from bench.histories.providers import conduct_of
 from skillgit.domain.document_rewrite import UpdateMode
 from skillgit.domain.edit import Edit, EditSource, Op
 from skillgit.domain.evaluation import Evaluation, Scored, Split, item_set_digest
-from skillgit.domain.event import (
-    Accepted,
-    Rejected,
-    RunFinished,
-    RunOutcome,
-    RunStarted,
-    Skipped,
-    SlowMerged,
-    SlowProposed,
-)
+from skillgit.domain.event import Event, RunOutcome
+from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.gate_decision import Decision, decide
 from skillgit.domain.ids import short_digest
 from skillgit.domain.placebo import Placebo
@@ -40,7 +32,6 @@ from skillgit.domain.skill import DOCUMENT, Skill
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from skillgit.domain.event import Event
     from skillgit.domain.gate_decision import GateRule, Verdict
 
 PATH = "skills/demo"
@@ -157,7 +148,8 @@ class _Teller:
         return {"run": self.run, "skill": PATH, "epoch": self.epoch, "title": title}
 
     def _started(self) -> Chapter:
-        event = RunStarted(
+        event = Event(
+            kind=EventKind.RUN_STARTED,
             **self._common("train demo"),
             config="c0ffee",
             splits=short_digest(SETS),
@@ -173,7 +165,9 @@ class _Teller:
         drawn = self.random.random()
         if drawn < SKIPPED:
             common = self._common("no usable patch")
-            event = Skipped(**common, step=self.step, patch=self.conduct.patch(0, 2), **self._paid("step"))
+            event = Event(
+                kind=EventKind.SKIPPED, **common, step=self.step, patch=self.conduct.patch(0, 2), **self._paid("step")
+            )
             return Chapter(event=event)
         return self._candidate(better=drawn >= SKIPPED + REJECTED, proven=self.step % PROOF == 0)
 
@@ -214,16 +208,19 @@ class _Teller:
                 **({"repeats.json": b"[]\n"} if trial.verdict.repeats else {}),
             }
         if not better:
-            return Chapter(event=Rejected(**facts), skill=skill, evidence=evidence)
+            return Chapter(event=Event(kind=EventKind.REJECTED, **facts), skill=skill, evidence=evidence)
         self._go_on(skill, trial)
-        return Chapter(event=Accepted(**facts, version=self.version), skill=skill, evidence=evidence)
+        return Chapter(
+            event=Event(kind=EventKind.ACCEPTED, **facts, version=self.version), skill=skill, evidence=evidence
+        )
 
     def _slow(self) -> Iterator[Chapter]:
         accepted = self.random.random() >= REFUSED and self._can_rise()
         trial, base = self._trial(better=accepted), self.version
         guidance = "\n".join(f"{self._sentence(10)}." for _ in range(3))
         yield Chapter(
-            event=SlowProposed(
+            event=Event(
+                kind=EventKind.SLOW_PROPOSED,
                 **self._common(f"guidance of epoch {self.epoch}"),
                 step=self.step,
                 base=base,
@@ -236,7 +233,8 @@ class _Teller:
         if accepted:
             merged = self.skill.with_text(DOCUMENT, with_slow_guidance(self.skill.document, guidance))
             self._go_on(merged, trial)
-            event = SlowMerged(
+            event = Event(
+                kind=EventKind.SLOW_MERGED,
                 **self._common(f"merge guidance of epoch {self.epoch}"),
                 step=self.step,
                 version=self.version,
@@ -246,9 +244,10 @@ class _Teller:
             )
             yield Chapter(event=event, skill=merged)
 
-    def finished(self) -> RunFinished:
+    def finished(self) -> Event:
         tests = tuple(_evaluation(self.values, Split.TEST).summary(version) for version in {0, self.version})
-        return RunFinished(
+        return Event(
+            kind=EventKind.RUN_FINISHED,
             **self._common("improved"),
             step=self.step,
             outcome=RunOutcome.IMPROVED,

@@ -10,7 +10,7 @@ from bench.histories.providers import CONDUCTS
 from bench.histories.story import run_story
 
 from skillgit.app.upkeep.run_checks import check_run
-from skillgit.domain.event import Accepted, Rejected, Skipped
+from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.run_state import fold
 from skillgit.index.refresh import open_index
 from skillgit.index.version_queries import note_lines
@@ -50,8 +50,8 @@ def test_a_generated_history_has_the_events_that_were_asked_for(history):
     events = {run: [record.event for record in history_reader.read_run(repo, run)] for run in history.events}
     assert {run: len(found) for run, found in events.items()} == {f"demo-{place:03d}": 120 for place in range(5)}
     assert [fold(found).outcome is None for found in events.values()] == [False, False, False, False, True]
-    assert any(isinstance(event, Rejected) for event in events["demo-000"])
-    assert any(isinstance(event, Skipped) for event in events["demo-000"])
+    assert any(event.kind is EventKind.REJECTED for event in events["demo-000"])
+    assert any(event.kind is EventKind.SKIPPED for event in events["demo-000"])
 
 
 def test_trailers_of_a_generated_history_are_those_of_real_providers_and_configurations(history):
@@ -84,4 +84,4 @@ def test_a_story_goes_on_when_its_score_can_rise_no_more():
     """A soft score is at most 1, which ``Scored`` sees to."""
     chapters = list(islice(run_story("demo", 3, gain=10_000), 400))
     assert [fold(chapter.event for chapter in chapters).outcome, len(chapters)] == [None, 400]
-    assert not any(isinstance(chapter.event, Accepted) for chapter in chapters[-50:])
+    assert not any(chapter.event.kind is EventKind.ACCEPTED for chapter in chapters[-50:])

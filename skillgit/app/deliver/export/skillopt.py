@@ -21,20 +21,8 @@ from skillgit.domain.address import version_label
 from skillgit.domain.document_rewrite import ProposalKind
 from skillgit.domain.edit import EditStatus
 from skillgit.domain.evaluation import EvaluationSummary, Metric, Scored, Split
-from skillgit.domain.event import (
-    Accepted,
-    Event,
-    MakesVersion,
-    Measured,
-    Rejected,
-    RunFinished,
-    RunStarted,
-    Skipped,
-    SlowMerged,
-    SlowProposed,
-    event_step,
-)
-from skillgit.domain.event_keys import lines_of
+from skillgit.domain.event import CANDIDATES, Event
+from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.evidence_names import COMPARISON, FINDINGS, PATCH, ROLLOUT
 from skillgit.domain.gate_decision import Decision, NoRegression, Verdict
 from skillgit.domain.gate_policies import STRICT
@@ -87,12 +75,12 @@ def export_layout(context: Context, revision: str, target: str) -> ExportedLayou
             raise UsageError(f"{revision} belongs to no run", hint="skillgit runs")
         records = history_reader.read_run(repo, row.run)
         start, gauge = records[0].event, queries.gauge(workspace.index, row.run)
-        if not isinstance(start, RunStarted):
+        if start.kind is not EventKind.RUN_STARTED:
             raise HistoryError(f"run {row.run} has no beginning", hint="skillgit fsck")
         layout = _Layout(start=start, folder=folder, metric=gauge.metric, soft_weight=gauge.soft_weight)
         for record in records:
             event = record.event
-            has_text = getattr(event, "version", None) is not None or hasattr(event, "verdict")
+            has_text = event.kind not in {EventKind.SKIPPED, EventKind.RUN_FINISHED}
             skill = history_reader.skill_at(repo, record.commit, event.skill) if has_text else None
             layout.take(
                 event, skill, read_evidence(repo, record.evidence) or read_evidence(repo, record.evidence, PLAN) or {}
@@ -104,7 +92,7 @@ def export_layout(context: Context, revision: str, target: str) -> ExportedLayou
         run=row.run,
         place=str(folder),
         files=len(files),
-        steps=max(event_step(record.event) for record in records),
+        steps=max(record.event.step for record in records),
         remarks=tuple(layout.remarks),
     )
 
@@ -113,7 +101,7 @@ def export_layout(context: Context, revision: str, target: str) -> ExportedLayou
 class _Layout:
     """The directory while it is put together, and where the run is after the events so far."""
 
-    start: RunStarted
+    start: Event
     folder: Path  # where it will be; the trainer of the reference goes on by absolute paths
     metric: Metric
     soft_weight: float  # share of the soft score in the mixed metric
@@ -137,55 +125,55 @@ class _Layout:
 
     def take(self, event: Event, skill: Skill | None, evidence: Mapping[str, bytes]) -> None:
         """Add the files of ``event``, whose commit holds ``skill``, and go on to where the run is after it."""
-        match event:
-            case RunStarted():
+        match event.kind:
+            case EventKind.RUN_STARTED:
                 self.evidence = evidence
                 self._add_outcomes("selection_eval_baseline", evidence, "selection.json")
                 self._stand(event, skill, _INITIAL, is_best=True)
-            case Accepted() | Rejected() if event.origin is Origin.STEP:
+            case EventKind.ACCEPTED | EventKind.REJECTED if event.origin is Origin.STEP:
                 self._candidate(event, skill, evidence)
-            case Skipped() if event.origin is Origin.STEP:
+            case EventKind.SKIPPED if event.origin is Origin.STEP:
                 record = self._record(event, evidence)
                 edits = event.patch.mode.proposals is ProposalKind.EDITS
                 record["action"] = "skip_no_patches" if edits else "skip_no_rewrite"
                 self._keep(f"steps/step_{event.step:04d}", record, None, None)
-            case SlowProposed():
+            case EventKind.SLOW_PROPOSED:
                 self._slow(event, evidence)
-            case SlowMerged():
+            case EventKind.SLOW_MERGED:
                 self._stand(event, skill, f"slow_update_epoch_{event.epoch:02d}")
                 self.files[f"slow_update/epoch_{event.epoch:02d}/candidate_skill.md"] = self.document
-            case RunFinished():
+            case EventKind.RUN_FINISHED:
                 self._summary(event, evidence)
-            case _ if isinstance(event, MakesVersion):
+            case _ if event.new_version is not None:
                 self._remark(
                     f"{version_label(event.version)} was made by no step; its text is in the files of step {event.step}"
                 )
                 self._stand(event, skill, f"step_{event.step:04d}")
-            case Measured():
+            case EventKind.MEASURED:
                 self._remark(
                     f"the score of {version_label(event.version)}, which was measured late, has no place in that layout"
                 )
             case _:
-                self._remark(f"what was tried and refused after step {event_step(event)} has no place in that layout")
-        if not isinstance(event, RunFinished):
-            self.texts[event_step(event)] = self.document
+                self._remark(f"what was tried and refused after step {event.step} has no place in that layout")
+        if event.kind is not EventKind.RUN_FINISHED:
+            self.texts[event.step] = self.document
 
-    def _stand(self, event: MakesVersion, skill: Skill | None, origin: str, *, is_best: bool = False) -> None:
+    def _stand(self, event: Event, skill: Skill | None, origin: str, *, is_best: bool = False) -> None:
         """Go on to a version; one without a measurement keeps the score before it, as the reference has it."""
         self.last, self.document, self.origin = event.version, self._text_of(skill), origin
-        evaluation, verdict = getattr(event, "evaluation", None), getattr(event, "verdict", None)
+        evaluation, verdict = event.evaluation, event.verdict
         if isinstance(evaluation, EvaluationSummary):
             self.hard, self.soft = evaluation.hard, evaluation.soft
             self.score = self._value(evaluation.hard, evaluation.soft)
         if is_best or (verdict is not None and verdict.decision is Decision.ACCEPT_NEW_BEST):
-            self.best, self.best_score, self.best_step = self.document, self.score, event_step(event)
-            self.best_version, self.best_origin = event.version, origin
+            self.best, self.best_score, self.best_step = self.document, self.score, event.step
+            self.best_version, self.best_origin = self.last, origin
 
-    def _candidate(self, event: Accepted | Rejected, skill: Skill | None, evidence: Mapping[str, bytes]) -> None:
+    def _candidate(self, event: Event, skill: Skill | None, evidence: Mapping[str, bytes]) -> None:
         folder, text, verdict = f"steps/step_{event.step:04d}", self._text_of(skill), event.verdict
-        before = verdict.current if lines_of(event) else self.score
+        before = verdict.current if event.lines else self.score
         record = self._record(event, evidence)
-        if isinstance(event, Accepted):
+        if event.kind is EventKind.ACCEPTED:
             self._stand(event, skill, f"step_{event.step:04d}")
         self.files[f"{folder}/candidate_skill.md"] = text
         self._add_outcomes(f"{folder}/selection_eval", evidence, "selection.json")
@@ -217,7 +205,7 @@ class _Layout:
         self._add_json(f"{folder}/trajectory_digest.json", digest)
         self._keep(folder, record, event.evaluation, verdict)
 
-    def _record(self, event: Accepted | Rejected | Skipped, evidence: Mapping[str, bytes]) -> Row:
+    def _record(self, event: Event, evidence: Mapping[str, bytes]) -> Row:
         """Return what the record of every step says; its outcomes and findings are added on the way."""
         folder, patch = f"steps/step_{event.step:04d}", event.patch
         rows = self._add_outcomes(f"{folder}/rollout", evidence, ROLLOUT)
@@ -259,10 +247,10 @@ class _Layout:
             "skillgit": {"title": event.title, "why": event.why} | self._search(event),
         }
 
-    def _search(self, event: Accepted | Rejected | Skipped) -> Row:
+    def _search(self, event: Event) -> Row:
         """Return what only skillgit reads: what a candidate was made of, its screening, and who outran it."""
         row: Row = {}
-        if lines := lines_of(event):
+        if lines := event.lines:
             row["made_of"] = list(lines)
             self._remark(
                 "that layout has one line of versions: what was made of an older one, or of two, follows the one before"
@@ -271,10 +259,10 @@ class _Layout:
         if event.screening is not None:
             row["screening"] = asdict(event.screening)
             self._remark("that layout knows no screening: a candidate that was screened out is a step without one")
-        if isinstance(event, Accepted | Rejected) and event.verdict.outrun:
+        if event.kind in CANDIDATES and event.verdict.outrun:
             row["outrun"] = event.verdict.outrun
             self._remark("that layout knows no races: a candidate that was outrun is one that was rejected")
-        if isinstance(event, Skipped) and event.taken_up_by is not None:
+        if event.kind is EventKind.SKIPPED and event.taken_up_by is not None:
             row["taken_up_by"] = event.taken_up_by
             self._remark("that layout knows no rounds: what another step took up is a step without a candidate")
         return row
@@ -308,7 +296,7 @@ class _Layout:
             self._remark(f"the gate of this run was '{verdict.policy}' with the guard '{guard}'; that layout has none")
         return row
 
-    def _patch(self, folder: str, event: Accepted | Rejected, patch: Row, text: str) -> list[Row]:
+    def _patch(self, folder: str, event: Event, patch: Row, text: str) -> list[Row]:
         reasoning, proposals = patch.get("reasoning") or "", event.patch.mode.proposals
         if proposals is not ProposalKind.EDITS:
             name = "full_rewrite_result" if proposals is ProposalKind.DOCUMENTS else "rewrite_result"
@@ -329,7 +317,7 @@ class _Layout:
             self._add_json(f"{folder}/edit_apply_report.json", report)
         return edits
 
-    def _slow(self, event: SlowProposed, evidence: Mapping[str, bytes]) -> None:
+    def _slow(self, event: Event, evidence: Mapping[str, bytes]) -> None:
         folder, verdict = f"slow_update/epoch_{event.epoch:02d}", event.verdict
         own: Row = {"title": event.title}
         if event.evaluation is not None and verdict is not None:
@@ -358,7 +346,7 @@ class _Layout:
         meta = {"reasoning": "", "meta_skill_content": event.memory, "action": action}
         self._add_json(f"meta_skill/epoch_{event.epoch:02d}/meta_skill_result.json", meta)
 
-    def _summary(self, event: RunFinished, evidence: Mapping[str, bytes]) -> None:
+    def _summary(self, event: Event, evidence: Mapping[str, bytes]) -> None:
         """Add the end of the run: its summary and its scores on the test split."""
         tests = {
             evaluation.version or 0: evaluation for evaluation in event.evaluations if evaluation.split is Split.TEST

@@ -21,23 +21,9 @@ from skillgit.app.skill_format.atomic_write import put, refuse_way_out, typed_pa
 from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import resolve_in
 from skillgit.app.workspace.workspace import open_workspace
-from skillgit.domain.cost import Cost
 from skillgit.domain.evaluation import EvaluationSummary, Split
-from skillgit.domain.event import (
-    NOBODY,
-    Accepted,
-    Inherited,
-    MakesVersion,
-    Measured,
-    Rejected,
-    RunFinished,
-    RunStarted,
-    SlowMerged,
-    SlowProposed,
-    event_origin,
-    event_step,
-    version_of,
-)
+from skillgit.domain.event import CANDIDATES, Inherited
+from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.evidence_names import PATCH
 from skillgit.domain.run_state import RunState, fold
 from skillgit.domain.skill import DOCUMENT
@@ -89,13 +75,13 @@ def run_data(context: Context, revision: str) -> RunData:
             raise UsageError(f"{revision} belongs to no run", hint="skillgit runs")
         repo, records = workspace.repo, history_reader.read_run(workspace.repo, row.run)
         start = records[0].event
-        if not isinstance(start, RunStarted):
+        if start.kind is not EventKind.RUN_STARTED:
             raise HistoryError(f"run {row.run} has no beginning", hint="skillgit fsck")
         state = fold(record.event for record in records)
         tests = {
             evaluation.version: evaluation
             for record in records
-            if isinstance(record.event, RunFinished)
+            if record.event.kind is EventKind.RUN_FINISHED
             for evaluation in record.event.evaluations
             if evaluation.split is Split.TEST
         }
@@ -109,7 +95,7 @@ def run_data(context: Context, revision: str) -> RunData:
             versions=tuple(
                 _version_row(repo, record, state, tests.get(version))
                 for record in records
-                if (version := version_of(record.event)) is not None
+                if (version := record.event.new_version) is not None
             ),
             items=tuple(_item_rows(repo, records)),
             edits=tuple(_edit_rows(repo, records)),
@@ -118,17 +104,17 @@ def run_data(context: Context, revision: str) -> RunData:
 
 def _event_row(record: Recorded) -> Row:
     event = record.event
-    verdict, evaluation = getattr(event, "verdict", None), getattr(event, "evaluation", None)
+    verdict, evaluation = event.verdict, event.evaluation
     summary = evaluation if isinstance(evaluation, EvaluationSummary) else None
-    cost, screening = getattr(event, "cost", Cost()), getattr(event, "screening", None)
+    cost, screening = event.cost, event.screening
     is_bound = summary is not None and summary.stopped
     sources = {
         "at base joined": event,
         "policy metric decision current best fixed broken p outrun": verdict,
         "n scored unneeded hard soft": summary,
-        "merged ranked applied skipped budget": getattr(event, "patch", None),
+        "merged ranked applied skipped budget": event.patch,
         "calls tokens_in tokens_out unpriced seconds": cost,
-        "target optimizer": getattr(event, "models", NOBODY),
+        "target optimizer": event.models,
     }
     values = {name: getattr(source, name, None) for names, source in sources.items() for name in names.split()}
     values |= {f"screened_{name}": getattr(screening, name, None) for name in ("failing", "fixed", "solved", "broken")}
@@ -136,8 +122,8 @@ def _event_row(record: Recorded) -> Row:
         "events",
         record,
         **values,
-        origin=event_origin(event),
-        version=version_of(event),
+        origin=event.origin,
+        version=event.new_version,
         usd=cost.known_usd,
         inherited=evaluation.version if isinstance(evaluation, Inherited) else None,
         score=verdict.score if verdict is not None and not is_bound else None,
@@ -146,9 +132,9 @@ def _event_row(record: Recorded) -> Row:
 
 
 def _version_row(repo: Repo, record: Recorded, state: RunState, test: EvaluationSummary | None) -> Row:
-    event, version = record.event, version_of(record.event) or 0
+    event, version = record.event, record.event.new_version or 0
     files = read_folder(repo, repo.commit(record.commit).tree, event.skill)
-    evaluation, score_summary = getattr(event, "evaluation", None), state.known_evaluation(version)
+    evaluation, score_summary = event.evaluation, state.known_evaluation(version)
     return _row(
         "versions",
         record,
@@ -160,8 +146,8 @@ def _version_row(repo: Repo, record: Recorded, state: RunState, test: Evaluation
         best=version == state.best,
         bytes=sum(map(len, files.values())),
         lines=len(files.get(DOCUMENT, b"").decode(errors="replace").splitlines()),
-        base=getattr(event, "base", None),
-        joined=getattr(event, "joined", None),
+        base=event.base,
+        joined=event.joined,
     )
 
 
@@ -171,13 +157,11 @@ def _item_rows(repo: Repo, records: Sequence[Recorded]) -> Iterator[Row]:
     proposal = records[0]
     for record in records:
         event = record.event
-        if isinstance(event, SlowProposed):
+        if event.kind is EventKind.SLOW_PROPOSED:
             proposal = record
-        elif isinstance(event, MakesVersion | Measured) and isinstance(
-            getattr(event, "evaluation", 0), EvaluationSummary
-        ):
+        elif event.version is not None and event.summary is not None:
             # the outcomes behind a merged proposal are those of the proposal
-            by_version[event.version] = (record, proposal if isinstance(event, SlowMerged) else record)
+            by_version[event.version] = (record, proposal if event.kind is EventKind.SLOW_MERGED else record)
     for version, (record, source) in sorted(by_version.items()):
         for outcome in objects(evidence_file(repo, source.evidence, "selection.json")):
             hard, soft = (
@@ -193,7 +177,7 @@ def _edit_rows(repo: Repo, records: Sequence[Recorded]) -> Iterator[Row]:
     """Yield the edits of candidates; their texts are empty where the evidence is not here."""
     for record in records:
         event = record.event
-        if not isinstance(event, Accepted | Rejected):
+        if event.kind not in CANDIDATES:
             continue
         patch = members(evidence_file(repo, record.evidence, PATCH))
         texts = [row for row in objects(patch.get("edits")) if row.get("status") == "applied"]
@@ -202,7 +186,7 @@ def _edit_rows(repo: Repo, records: Sequence[Recorded]) -> Iterator[Row]:
             yield _row(
                 "edits",
                 record,
-                version=version_of(event),
+                version=event.new_version,
                 decision=event.verdict.decision,
                 place=index + 1,
                 **{name: getattr(edit, name) for name in ("op", "file", "support", "source")},
@@ -215,9 +199,9 @@ def _row(table: str, record: Recorded, **values: object) -> Row:
     values = {
         "run": event.run,
         "kind": event.kind,
-        "epoch": getattr(event, "epoch", None),
+        "epoch": event.epoch,
         "title": event.title,
-        "step": event_step(event),
+        "step": event.step,
         "commit": record.commit,
         "time": record.time,
         **values,

@@ -37,20 +37,8 @@ from skillgit.domain.cost import Cost
 from skillgit.domain.document_rewrite import ProposalKind, RewriteError, Template, changed_hunks, rewritten
 from skillgit.domain.edit import Edit, EditReport, EditSource, EditStatus, Op, Patch, apply
 from skillgit.domain.evaluation import Evaluation, EvaluationSummary, Metric, Split
-from skillgit.domain.event import (
-    NOBODY,
-    Accepted,
-    Event,
-    Inherited,
-    Rejected,
-    RunFinished,
-    RunOutcome,
-    RunStarted,
-    Skipped,
-    SlowMerged,
-    SlowProposed,
-    version_of,
-)
+from skillgit.domain.event import CANDIDATES, NOBODY, Event, Inherited, RunOutcome
+from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.evidence_names import COMPARISON, FINDINGS, ROLLOUT
 from skillgit.domain.gate_decision import Decision, Flips, GateRule, NoRegression, Verdict, decide, decision, flips
 from skillgit.domain.gate_policies import POLICIES
@@ -161,11 +149,11 @@ class ImportedRun:
         outcomes: Evaluation | None = None,
     ) -> None:
         """Add an event at the time of the first of ``files``; ``outcomes`` are behind the score of its version."""
-        self.state = begin(event) if isinstance(event, RunStarted) else advance(self.state, event)
+        self.state = begin(event) if event.kind is EventKind.RUN_STARTED else advance(self.state, event)
         earlier = self.chapters[-1].time if self.chapters else datetime.fromtimestamp(0, UTC)
         time = max(self.directory.time(*files) or earlier, earlier)
         self.chapters.append(Chapter(event=event, skill=skill, evidence=evidence, time=time))
-        if version_of(event) is not None:
+        if event.new_version is not None:
             if skill is None:
                 raise AssertionError("a version has a text")
             self.skills.append(skill)
@@ -202,7 +190,8 @@ class ImportedRun:
         else:
             evidence |= baseline.evidence("selection.json", is_consistent=score.evaluation is not None)
         name = settings.environment or "an unnamed environment"
-        event = RunStarted(
+        event = Event(
+            kind=EventKind.RUN_STARTED,
             **self._facts(0),
             title=f"import {settings.environment or 'a run'} from {ORIGIN}",
             why=f"The run was trained by the reference implementation on {name}, and imported from its output"
@@ -245,7 +234,7 @@ class ImportedRun:
                 self._remark(f"step {step.number} was {title}; it is imported as a step without a candidate")
             facts, _, evidence = self._changes(step, None)
             facts["title"] = str(step.own.get("title") or title)
-            self._tell(Skipped(**facts), evidence, *times)
+            self._tell(Event(kind=EventKind.SKIPPED, **facts), evidence, *times)
             return
         base, skill = self.skills[-1], self._texts.skill(text)
         if skill.name != self._texts.name:
@@ -270,7 +259,11 @@ class ImportedRun:
             self._by_hash[_text_hash(text)] = outcomes
         facts |= {"base": self.state.version, "edits": edits, "changes": changed_lines(base, skill)}
         facts |= {"evaluation": score.summary, "verdict": verdict, "fixed": pairs.fixed, "broken": pairs.broken}
-        event = Accepted(**facts, version=self.state.version + 1) if step.accepted else Rejected(**facts)
+        event = (
+            Event(kind=EventKind.ACCEPTED, **facts, version=self.state.version + 1)
+            if step.accepted
+            else Event(kind=EventKind.REJECTED, **facts)
+        )
         self._tell(event, evidence, *times, skill=skill, outcomes=score.evaluation)
 
     def _changes(
@@ -438,7 +431,8 @@ class ImportedRun:
             self._remark(f"{slow_file} is imported without {guidance.removed} hidden characters")
         outcomes = read_outcomes(directory, [f"{folder}/selection_eval"], "selection") if guidance else None
         lines = (line.strip(" -*#") for line in guidance.splitlines())
-        proposal = SlowProposed(
+        proposal = Event(
+            kind=EventKind.SLOW_PROPOSED,
             **self._facts(epoch),
             title=str(own(slow).get("title") or next(filter(None, lines), "nothing to add")),
             why=str(own(slow).get("why") or slow.get("reasoning") or meta.get("reasoning") or ""),
@@ -495,7 +489,8 @@ class ImportedRun:
         if not verdict.decision.accepted:
             return
         base, skill = self.state.version, self.skills[-1]
-        merge = SlowMerged(
+        merge = Event(
+            kind=EventKind.SLOW_MERGED,
             **self._facts(epoch),
             title=proposal.title,
             why=proposal.why,
@@ -520,8 +515,11 @@ class ImportedRun:
         final = read_outcomes(directory, ["final_selection_eval"], "final")
         newest = next((chapter.event for chapter in reversed(self.chapters) if chapter.skill is not None), None)
         # What was measured at the end may be the last guidance, and is part of its event.
-        is_told = isinstance(newest, SlowMerged) and not (
-            newest.verdict.gated or isinstance(newest.evaluation, Inherited)
+        is_told = (
+            newest is not None
+            and newest.kind is EventKind.SLOW_MERGED
+            and not newest.verdict.gated
+            and newest.summary is not None
         )
         if final is not None and not is_told:
             evidence |= final.evidence("final_selection.json", is_consistent=False)
@@ -535,9 +533,10 @@ class ImportedRun:
             is_lower = seed and best and contradicted(seed, best, rule.metric, rule.soft_weight)
             outcome = RunOutcome.NOT_CONFIRMED if is_lower else RunOutcome.IMPROVED
         else:
-            has_candidates = any(isinstance(chapter.event, Accepted | Rejected) for chapter in self.chapters)
+            has_candidates = any(chapter.event.kind in CANDIDATES for chapter in self.chapters)
             outcome = RunOutcome.NULL_RESULT if has_candidates else RunOutcome.NO_CANDIDATES
-        event = RunFinished(
+        event = Event(
+            kind=EventKind.RUN_FINISHED,
             **self._facts(state.epoch),
             step=state.step,
             title=f"{outcome.value} after {state.step} {'step' if state.step == 1 else 'steps'}",
@@ -731,14 +730,14 @@ def import_outputs(context: Context, outputs: Path, run: str | None = None, *, d
         skill=source.skill_path,
         events=len(events),
         written=len(events) - same,
-        versions=1 + sum(isinstance(event, Accepted | SlowMerged) for event in events),
-        rejected=sum(isinstance(event, Rejected) for event in events),
-        skipped=sum(isinstance(event, Skipped) for event in events),
-        slow=sum(isinstance(event, SlowMerged) for event in events),
+        versions=1 + sum(event.kind in {EventKind.ACCEPTED, EventKind.SLOW_MERGED} for event in events),
+        rejected=sum(event.kind is EventKind.REJECTED for event in events),
+        skipped=sum(event.kind is EventKind.SKIPPED for event in events),
+        slow=sum(event.kind is EventKind.SLOW_MERGED for event in events),
         best=source.state.best,
         first_score=source.score(0),
         best_score=source.score(source.state.best),
-        finished=any(isinstance(event, RunFinished) for event in events),
+        finished=any(event.kind is EventKind.RUN_FINISHED for event in events),
         remarks=tuple(source.remarks),
         dry_run=dry_run,
     )
@@ -753,7 +752,7 @@ def _known(repo: Repo, chapters: Sequence[Chapter]) -> str:
             start = None if tip is None else history_reader.read_commit(repo, tip).event
         except RevisionNotFoundError:
             continue
-        if isinstance(start, RunStarted) and start == replace(chapters[0].event, run=name):
+        if start is not None and start == replace(chapters[0].event, run=name):
             records = history_reader.read_run(repo, name)
             same = _same(repo, records, _of_run(chapters, name))
             if same == min(len(records), len(chapters)):
