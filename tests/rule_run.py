@@ -67,7 +67,7 @@ def write_rule_run(repo: Repo) -> list[Recorded]:
     drop = Edit(op=Op.DELETE, anchor=f"- {READ}", support=2, source=EditSource.SUCCESS)
     v3 = _step((drop,), v2.skill, 4, 2, scores[4], scores[3], 0.7, "stop reading twice")
     records += [writer.append(sample.event, sample.skill, sample.evidence) for sample in (v1, r2, v2, v3)]
-    back = Event(kind=EventKind.REVERTED, 
+    back = Event(kind=EventKind.REVERTED,
         run=RUN, skill=PATH, epoch=1, step=4, version=4, base=3, target=2, title="back to the text of v2",
         evaluation=Inherited(version=2),
     )  # fmt: skip

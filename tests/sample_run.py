@@ -251,12 +251,12 @@ def transitions(run: str = RUN, path: str = PATH) -> list[Sample]:
         cost=cost(3),
     )
     v2 = evaluation("1 2 3 4 5 6 7")
-    proposed = Event(kind=EventKind.SLOW_PROPOSED, 
+    proposed = Event(kind=EventKind.SLOW_PROPOSED,
         **common, epoch=2, step=3, base=1, title="guidance of epoch 2", why="Long answers lose.", guidance=GUIDANCE,
         memory=MEMORY, evaluation=v2.summary(), verdict=decide(GateRule(), v2, v1, 0.6), fixed=("q04",), models=MODELS,
         cost=cost(3),
     )  # fmt: skip
-    merged = Event(kind=EventKind.SLOW_MERGED, 
+    merged = Event(kind=EventKind.SLOW_MERGED,
         **common, epoch=2, step=3, version=2, base=1, title="merge guidance of epoch 2", evaluation=v2.summary(),
         verdict=decide(GateRule(), v2, v1, 0.6),
     )  # fmt: skip
@@ -287,7 +287,7 @@ def _last_epoch(skill: Skill, v2: Evaluation, common: dict[str, str], here: dict
     )
     tested = {0: evaluation("1 2 3 4 5", Split.TEST), 3: evaluation("1 2 3 4 5 6 7", Split.TEST)}
     tests = tuple(found.summary(version) for version, found in tested.items())
-    finished = Event(kind=EventKind.RUN_FINISHED, 
+    finished = Event(kind=EventKind.RUN_FINISHED,
         **common, epoch=3, step=5, title="improved from 0.4 to 0.8", outcome=RunOutcome.IMPROVED, evaluations=tests,
         models=MODELS, cost=cost(5),
     )  # fmt: skip

@@ -18,6 +18,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from program import QUICK, git, new_repository, refs, skillgit
+from remembered import remembered
 from toy import SEED, History, ToyBackend, ToyEnvironment, analyse, run_to_end, trainer
 from trained_runs import trained_run
 
@@ -31,7 +32,7 @@ from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.gate_decision import Decision, GateRule, decide
 from skillgit.domain.gate_policies import PAIRED
 from skillgit.domain.protected_regions import SLOW_END, SLOW_START, slow_guidance, with_slow_guidance
-from skillgit.domain.run_state import StepMemory, fold
+from skillgit.domain.run_state import fold
 from skillgit.domain.skill import Skill
 from skillgit.engine.edit_budget import edit_budget
 from skillgit.engine.method_settings import OptimizerSettings
@@ -347,8 +348,8 @@ def test_9_the_memory_of_rejected_edits_outlives_a_restart():
 
 
 def test_9_the_memory_counts_the_held_out_items_that_an_edit_broke():
-    memory = StepMemory(
-        epoch=1, step=1, decision=Decision.REJECT, title="t", score=0.1, current=0.2, breaks=("q7", "q9")
+    memory = remembered(
+        epoch=1, step=1, decision=Decision.REJECT, title="t", score=0.1, current=0.2, broken=("q7", "q9")
     )
     shown = history_section([memory])
     assert "0 items fixed, 2 broken" in shown
@@ -363,7 +364,7 @@ def test_9_accepted_edits_are_remembered_with_their_effect():
 
 def test_9_the_memory_has_a_length():
     memory = [
-        StepMemory(epoch=1, step=step, decision=Decision.REJECT, title="title " * 9, why="", breaks=("q" * 90,) * 40)
+        remembered(epoch=1, step=step, decision=Decision.REJECT, title="title " * 9, why="", broken=("q" * 90,) * 40)
         for step in range(1, 400)
     ]
     assert len(history_section(memory)) < 40_000

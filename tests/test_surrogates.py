@@ -98,7 +98,7 @@ def test_arguments_of_tools_are_utf8_however_they_were_escaped(text):
 @given(texts)
 def test_events_and_artefacts_are_written_and_read_back(text):
     patch = PatchCounts(merged=0, ranked=0, applied=0, skipped=0, budget=3)
-    event = Event(kind=EventKind.SKIPPED, 
+    event = Event(kind=EventKind.SKIPPED,
         run="r", skill="skills/a", epoch=1, step=1, title=text, why=text, patch=patch,
         models=Models(target="a/b", optimizer="c/d"), cost=Cost(),
     )  # fmt: skip

@@ -299,6 +299,11 @@ class Event:
         return self.evaluation if isinstance(self.evaluation, EvaluationSummary) else None
 
     @property
+    def inherited(self) -> int | None:
+        """The version whose score it takes over; None where it measured one itself, or has none."""
+        return self.evaluation.version if isinstance(self.evaluation, Inherited) else None
+
+    @property
     def decision(self) -> Decision | None:
         """What a gate decided; None where none did."""
         return None if self.verdict is None else self.verdict.decision

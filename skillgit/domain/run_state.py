@@ -351,7 +351,7 @@ class VersionOutcomes:
         version = event.version
         if version is None or event.evaluation is None:
             return
-        source = event.evaluation.version if isinstance(event.evaluation, Inherited) else None
+        source = event.inherited
         self._versions[version] = self.candidate if source is None else self._versions.get(source)
         if source is None or source in self._scored:
             self._scored.append(version)

@@ -160,9 +160,10 @@ def _repetition(step: Event) -> Refusal:
     name = f"the reflection on epoch {step.epoch}" if step.origin is Origin.META else f"step {step.step}"
     if step.by_hand:
         name = f"the {step.origin} after step {step.step}"
+    verdict, bound = step.verdict, "at most " if step.is_bound else ""
     why = (
         f"The changed lines are those of {name}, or nearly. On the same version they scored"
-        f" {'at most ' if step.is_bound else ''}{step.verdict.score:.4f} against {step.verdict.current:.4f} and were rejected."
+        f" {bound}{verdict.score:.4f} against {verdict.current:.4f} and were rejected."
     )
     return Refusal(title=f"repeats what {name} tried", why=why)
 

@@ -108,8 +108,7 @@ class Attempts:
         """Take an event of the run with those of its :data:`FILES` that there are."""
         if event.kind not in ATTEMPTS or event.origin is not Origin.STEP:
             return
-        # A skipped step does not say of which version its candidate was made.
-        base = None if event.kind is EventKind.SKIPPED else event.base
+        base = event.base  # a skipped step does not say of which version its candidate was made
         before = _read(files.get(ROLLOUT), event.step, base)
         for item, attempt in before.items() if base is not None else ():
             self._attempts.setdefault(item, []).append(attempt)

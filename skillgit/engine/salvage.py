@@ -92,8 +92,7 @@ def halves(edits: Sequence[Edit]) -> list[tuple[Edit, ...]]:
 
 async def _parts(session: Session, skill: Skill, whole: Transition, edits: Sequence[Edit]) -> list[PatchPart]:
     """Return the halves that work alone, the one that breaks least first."""
-    item_ids = set(whole.event.broken) if whole.event.kind is EventKind.REJECTED else set()
-    items = [item for item in session.task.items[Split.SELECTION] if item.id in item_ids]
+    items = [item for item in session.task.items[Split.SELECTION] if item.id in whole.event.broken]
     before = await roll_out(session, skill, items, "selection")
     parts = [_apart(skill, half, edits) for half in halves(edits)]
     alone = [part for part in parts if part.skill.digest != skill.digest]

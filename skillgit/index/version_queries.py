@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from skillgit.domain.address import version_label
-from skillgit.domain.event import Event, Inherited
+from skillgit.domain.event import Event
 from skillgit.domain.event_kinds import EventKind
 from skillgit.errors import InvariantError
 from skillgit.index.refresh import Index
@@ -135,8 +135,7 @@ class Versions:
     def _source(self, number: int, event: Event) -> tuple[int | None, Scores]:
         if event.evaluation is None:
             return None, _UNMEASURED
-        if isinstance(event.evaluation, Inherited):
-            source = event.evaluation.version
+        if (source := event.inherited) is not None:
             return source, self._scores.get(source) or self._before.scores(source) or _UNMEASURED
         summary = event.evaluation
         measured_by = self._proposal(event.epoch) if event.kind is EventKind.SLOW_MERGED else number

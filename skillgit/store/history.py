@@ -242,14 +242,8 @@ def derived_refs(run: str, records: Iterable[Recorded], commits: Mapping[int, st
 
 
 def _is_new_best(event: Event) -> bool:
-    if event.kind is EventKind.RUN_STARTED:
-        return True
-    verdict = (
-        event.verdict
-        if event.kind in {EventKind.ACCEPTED, EventKind.SLOW_MERGED, EventKind.REVERTED, EventKind.MEASURED}
-        else None
-    )
-    return verdict is not None and verdict.decision is Decision.ACCEPT_NEW_BEST
+    is_best = event.version is not None and event.decision is Decision.ACCEPT_NEW_BEST
+    return is_best or event.kind is EventKind.RUN_STARTED
 
 
 def derived_moves(

@@ -11,7 +11,7 @@ from skillgit.domain.address import version_label
 from skillgit.domain.document_rewrite import ProposalKind
 from skillgit.domain.edit import LeftOut
 from skillgit.domain.evaluation import EvaluationSummary, Gauge, Metric, cut_phrase
-from skillgit.domain.event import NOBODY, Event, Inherited
+from skillgit.domain.event import NOBODY, Event
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.gate_decision import NoRegression, Verdict
 from skillgit.domain.proposal import BudgetSource, PatchCounts
@@ -138,15 +138,15 @@ def _facts(report: Shown, screen: Screen) -> Iterator[tuple[str, str]]:
         if evaluation is not None and evaluation.stopped:
             yield "items", numbers.not_measured(evaluation.n, evaluation.unneeded, len(fixes), len(breaks))
 
-    def measured(evaluation: EvaluationSummary | Inherited) -> str:
-        if isinstance(evaluation, Inherited):
-            return f"inherited from {version_label(evaluation.version)}"
-        return summary(evaluation, gauge, screen)
+    def score() -> str:
+        if event.inherited is not None:
+            return f"inherited from {version_label(event.inherited)}"
+        return summary(event.evaluation, gauge, screen)
 
     match event.kind:
         case EventKind.RUN_STARTED:
             yield "skill", event.skill
-            yield "score", measured(event.evaluation)
+            yield "score", score()
             if event.fork_of:
                 yield "fork of", event.fork_of
             yield from under("servers", map(numbers.served, event.served))
@@ -156,7 +156,7 @@ def _facts(report: Shown, screen: Screen) -> Iterator[tuple[str, str]]:
             is_older = event.base < event.version - 1 if event.kind is EventKind.ACCEPTED else event.at is not None
             against = version_label(event.base) if is_older else "current"
             yield "score", summary(event.evaluation, gauge, screen)
-            yield "gate", gate(event.verdict, screen, bound=event.evaluation.stopped, against=against)
+            yield "gate", gate(event.verdict, screen, bound=event.is_bound, against=against)
             yield "edits", _counts(event, screen)
             for edit in event.edits:
                 yield "", f"{edit.op.value} {edit.file}, support {edit.support} {edit.source.value}"
@@ -174,8 +174,7 @@ def _facts(report: Shown, screen: Screen) -> Iterator[tuple[str, str]]:
             if event.evaluation is not None:
                 yield "score", summary(event.evaluation, gauge, screen)
             if event.verdict is not None:
-                is_stopped = event.evaluation is not None and event.evaluation.stopped
-                yield "gate", gate(event.verdict, screen, bound=is_stopped)
+                yield "gate", gate(event.verdict, screen, bound=event.is_bound)
             yield from flips(event.fixed, event.broken, event.evaluation)
             yield from ((label, text) for label, text in (("says", event.guidance), ("memory", event.memory)) if text)
         case EventKind.EDITED:
@@ -188,14 +187,13 @@ def _facts(report: Shown, screen: Screen) -> Iterator[tuple[str, str]]:
         case EventKind.SLOW_MERGED | EventKind.MEASURED | EventKind.REVERTED:
             if event.kind is EventKind.REVERTED:
                 yield "text", f"that of {version_label(event.target)}"
-            yield "score", measured(event.evaluation)
+            yield "score", score()
             if event.verdict is not None:
                 yield "gate", gate(event.verdict, screen)
-            if event.kind is not EventKind.SLOW_MERGED:
-                yield from flips(event.fixed, event.broken)
+            yield from flips(event.fixed, event.broken)
         case _:
             yield "event", event.kind.value
-    if event.kind in {EventKind.SLOW_MERGED, EventKind.EDITED} or event.models == NOBODY:
+    if event.models == NOBODY:
         return
     judge = f", judge {event.models.judge}" if event.models.judge else ""
     yield "models", f"target {event.models.target}, optimizer {event.models.optimizer}{judge}"

@@ -48,9 +48,11 @@ PLAIN = {str: "string", SkillText: "string", int: "integer", float: "number", bo
 
 def reference() -> str:
     parts: dict[type, None] = {}
-    lines: list[str] = []
-    for kind in EventKind:
-        lines += [f"### `{kind}`", "", TRAITS[kind].meaning, "", *fact_table(kind, parts)]
+    lines = ["| kind | what happened |", "|---|---|"]
+    lines += [f"| `{kind}` | {TRAITS[kind].meaning.removesuffix('.')} |" for kind in EventKind]
+    lines += ["", "### Fields of events", "", "| field | type | on | meaning |", "|---|---|---|---|"]
+    hints = typing.get_type_hints(events.Event, localns=WORDS)
+    lines += [fact_row(name, hints[name], parts) for name in events.FACTS] + [""]
     told: set[type] = set()
     while waiting := [part for part in parts if part not in told]:
         for part in waiting:
@@ -59,20 +61,16 @@ def reference() -> str:
     return "\n".join(lines)
 
 
-def fact_table(kind: EventKind, parts: dict[type, None]) -> list[str]:
-    hints = typing.get_type_hints(events.Event, localns=WORDS)
-    return [*HEAD, *(fact_row(kind, name, hints[name], parts) for name in events.FACTS_OF[kind].names), ""]
-
-
-def fact_row(kind: EventKind, name: str, hint: object, parts: dict[type, None]) -> str:
-    inner = [part for part in typing.get_args(hint) if part is not typing.Any]
-    is_optional = typing.Any in typing.get_args(hint) and kind not in events.FACTS[name].needed
-    said = (
-        " or ".join(shape(part, parts) for part in inner) if typing.Any in typing.get_args(hint) else shape(hint, parts)
-    )
-    if any(trailer.form is MEASUREMENT for trailer in TRAILERS if trailer.attribute == name and kind in trailer.kinds):
-        said += ' or `{"inherited_from": integer}`'
-    return f"| `{name}` | {said}{' or null' if is_optional else ''} | {cell(events.FACTS[name].meaning)} |"
+def fact_row(name: str, hint: object, parts: dict[type, None]) -> str:
+    fact = events.FACTS[name]
+    types = list(typing.get_args(hint)) if typing.Any in typing.get_args(hint) else [hint]
+    said = [shape(part, parts) for part in types if part is not typing.Any]
+    if any(trailer.form is MEASUREMENT for trailer in TRAILERS if trailer.attribute == name):
+        said.append('`{"inherited_from": integer}`')
+    if typing.Any in types and fact.needed != fact.kinds:
+        said.append("null")
+    on = "every event" if fact.kinds == events.EVERY else " ".join(kind for kind in EventKind if kind in fact.kinds)
+    return f"| `{name}` | {' or '.join(said)} | {on} | {cell(fact.meaning)} |"
 
 
 HEAD = ["| field | type | meaning |", "|---|---|---|"]

@@ -35,7 +35,7 @@ def edited(state=STATE, **changes):
 def measured(state, hard):
     summary = replace(ACCEPTED.evaluation, hard=hard)
     verdict = replace(ACCEPTED.verdict, score=hard, gated=False)
-    return Event(kind=EventKind.MEASURED, 
+    return Event(kind=EventKind.MEASURED,
         run=RUN, skill=PATH, epoch=state.epoch, step=state.step, version=state.version, evaluation=summary,
         verdict=replace(verdict, decision=decision(verdict)), models=ACCEPTED.models, cost=ACCEPTED.cost,
     )  # fmt: skip
@@ -108,8 +108,10 @@ def test_a_version_that_takes_up_an_unmeasured_text_has_no_score_either() -> Non
     state = advance(STATE, edited())
     state = advance(state, edited(state, title="again"))
 
-    back = Event(kind=EventKind.REVERTED, run=RUN, skill=PATH, epoch=state.epoch, step=state.step, version=6, base=5, target=4,
-                    evaluation=Inherited(version=4))  # fmt: skip
+    back = Event(
+        kind=EventKind.REVERTED, run=RUN, skill=PATH, epoch=state.epoch, step=state.step, version=6, base=5, target=4,
+        evaluation=Inherited(version=4),
+    )  # fmt: skip
     state = advance(state, back)
     assert state.known_evaluation(6) is None
     assert state.last_measured(6) == 3

@@ -59,8 +59,10 @@ def test_guidance_that_was_refused_or_empty_is_finished_at_once() -> None:
 
 
 def test_a_reverted_version_inherits_its_score() -> None:
-    event = Event(kind=EventKind.REVERTED, run=STARTED.run, skill=STARTED.skill, epoch=3, step=5, version=4, base=3, target=1,
-                     evaluation=Inherited(version=1))  # fmt: skip
+    event = Event(
+        kind=EventKind.REVERTED, run=STARTED.run, skill=STARTED.skill, epoch=3, step=5, version=4, base=3, target=1,
+        evaluation=Inherited(version=1),
+    )  # fmt: skip
 
     state = advance(fold(EVENTS[:8]), event)
 

@@ -3,16 +3,17 @@ from __future__ import annotations
 import asyncio
 import re
 
+from remembered import remembered
 from toy import History, ToyBackend, run_to_end, trainer
 
 from skillgit.calls.ledger import Ledger
+from skillgit.domain.event import Event
 from skillgit.domain.gate_decision import Decision
 from skillgit.domain.proposal import Change, Origin
-from skillgit.domain.run_state import StepMemory
 from skillgit.engine.optimizer_memory import history_section, record_section
 
 
-def step(number: int, **changes) -> StepMemory:
+def step(number: int, **changes) -> Event:
     facts = {
         "epoch": (number - 1) // 2 + 1,
         "step": number,
@@ -22,10 +23,10 @@ def step(number: int, **changes) -> StepMemory:
         "changes": (Change(sign="+", text=f"- rule {number} " + "x" * 80),),
         "score": 0.5,
         "current": 0.75,
-        "fixes": ("q1",),
-        "breaks": ("q2", "q3"),
+        "fixed": ("q1",),
+        "broken": ("q2", "q3"),
     }
-    return StepMemory(**{**facts, **changes})
+    return remembered(**{**facts, **changes})
 
 
 def test_history_covers_all_epochs_newest_first_with_the_number_of_items_that_moved():
@@ -84,7 +85,7 @@ def test_a_resumed_run_shows_the_same_history_in_its_prompts():
 
 
 def test_what_persons_did_is_told_as_such():
-    edited = step(2, decision=None, author="Ada Lovelace", fixes=(), breaks=())
+    edited = step(2, decision=None, author="Ada Lovelace", fixed=(), broken=())
     pruned = step(2, origin=Origin.PRUNE)
 
     text = history_section([step(1), pruned, edited])

@@ -31,7 +31,7 @@ def edit(history: History) -> None:
     state = history.state()
     base, skill = state.version, history.skill(state.version)
     mine = skill.with_text(DOCUMENT, f"{skill.document}\n{LINE}\n")
-    event = Event(kind=EventKind.EDITED, 
+    event = Event(kind=EventKind.EDITED,
         run="toy-1", skill="skills/toy", epoch=state.epoch, step=state.step, version=base + 1, base=base, title="mine",
         author="Ada Lovelace", changes=changed_lines(skill, mine),
     )  # fmt: skip

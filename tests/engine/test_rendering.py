@@ -1,21 +1,23 @@
 from __future__ import annotations
 
+from remembered import remembered
+
+from skillgit.domain.event import Event
 from skillgit.domain.gate_decision import Decision
 from skillgit.domain.proposal import Change
-from skillgit.domain.run_state import StepMemory
 from skillgit.domain.skill import Skill
 from skillgit.engine.optimizer_memory import HISTORY_TOKENS, history_section
 from skillgit.engine.prompt_sections import CHARACTERS_PER_TOKEN, template_section
 
 
-def step(number: int, lines: int = 1) -> StepMemory:
-    return StepMemory(
+def step(number: int, lines: int = 1) -> Event:
+    return remembered(
         epoch=1,
         step=number,
         decision=Decision.REJECT,
         title="t",
         changes=tuple(Change(sign="+", text=f"rule {line} " + "x" * 60) for line in range(lines)),
-        breaks=("b7",),
+        broken=("b7",),
     )
 
 

@@ -38,7 +38,7 @@ def edits_of(applied: tuple[bool, ...], way: str) -> list[dict[str, object]]:
     ]
 
 
-def events(kind: str, edits: list[dict[str, object]], **options: object) -> list[Event | Event]:
+def events(kind: str, edits: list[dict[str, object]], **options: object) -> list[Event]:
     reply = json.dumps({"title": TITLE, "reasoning": REASONING, "edits": edits})
     settings = {"environment": SecretiveEnvironment(), "train": {"num_epochs": 1, "batch_size": 8, "seed": 1}} | options
     made = trainer(ToyBackend(script={kind: lambda _: reply}), history := History(), **settings)
@@ -48,7 +48,7 @@ def events(kind: str, edits: list[dict[str, object]], **options: object) -> list
     return [event for event in judged if event.origin is origin]
 
 
-def assert_named(event: Event | Event, applied: list[str]) -> None:
+def assert_named(event: Event, applied: list[str]) -> None:
     reasons = [paragraph for paragraph in event.why.split("\n\n") if not paragraph.startswith("left out: ")]
     said = "\n".join((event.title, *reasons))
     assert {word for word in WORDS if word in event.title} == set(applied)

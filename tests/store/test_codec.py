@@ -258,7 +258,7 @@ def test_slow_texts_survive_the_tree(tmp_path_factory, guidance, memory) -> None
     writer = RunWriter(repo, "x", clock_from(count()))
     first = started("x")
     writer.append(first.event, seed_skill(), first.evidence)
-    event = Event(kind=EventKind.SLOW_PROPOSED, 
+    event = Event(kind=EventKind.SLOW_PROPOSED,
         run="x", skill="skills/demo", epoch=1, step=0, base=0, guidance=guidance, memory=memory, models=MODELS,
         cost=Cost(),
     )  # fmt: skip

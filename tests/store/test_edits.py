@@ -46,7 +46,7 @@ def test_an_edit_is_a_version_with_the_words_of_its_author(repo, person) -> None
 
     assert record == history_reader.read_commit(repo, commit)
     assert record.commit == commit
-    assert record.event == Event(kind=EventKind.EDITED, 
+    assert record.event == Event(kind=EventKind.EDITED,
         run=RUN, skill=PATH, epoch=3, step=5, version=4, base=3, author="Ada L", title="Say the unit once more",
         why="Readers kept asking. A lot.\n\nSecond thoughts: none.",
         changes=(Change(sign="+", text="- Say the unit."),),
@@ -100,7 +100,7 @@ def test_only_new_events_are_read_after_an_edit(repo, history, person) -> None:
 def revert(repo, target=1):
     writer = RunWriter(repo, RUN, clock_from(count(600)))
     state = fold(record.event for record in history_reader.read_run(repo, RUN))
-    event = Event(kind=EventKind.REVERTED, 
+    event = Event(kind=EventKind.REVERTED,
         run=RUN, skill=PATH, epoch=state.epoch, step=state.step, version=state.version + 1, base=state.version,
         target=target, evaluation=Inherited(version=target), title=f"back to v{target}",
     )  # fmt: skip
@@ -158,7 +158,7 @@ def test_a_measured_edit_may_become_the_best_version(repo, person) -> None:
     accepted = transitions()[6].event
     verdict = replace(accepted.verdict, score=1.0, current=0.8, best=0.8, fixed=0, broken=0, p=1.0, gated=False)
     solved = evaluation(" ".join(map(str, range(1, 11))))
-    event = Event(kind=EventKind.MEASURED, 
+    event = Event(kind=EventKind.MEASURED,
         run=RUN, skill=PATH, epoch=3, step=5, version=4, evaluation=solved.summary(),
         verdict=replace(verdict, decision=decision(verdict)), models=accepted.models, cost=accepted.cost,
     )  # fmt: skip

@@ -41,7 +41,7 @@ def reflection(passed: str, *, base: Sample = STEP) -> Sample:
 
 def skipped(epoch: int = 1) -> Sample:
     patch = replace(STEP.event.patch, by=BudgetSource.META, ranked=0)
-    event = Event(kind=EventKind.SKIPPED, 
+    event = Event(kind=EventKind.SKIPPED,
         run=RUN, skill=STEP.event.skill, epoch=epoch, step=1, title="nothing", patch=patch, origin=Origin.META,
         models=STEP.event.models, cost=STEP.event.cost,
     )  # fmt: skip

@@ -129,7 +129,7 @@ def test_guidance_and_memory_stand_in_the_tree_of_the_slow_line(history, git) ->
 def test_the_next_guidance_follows_the_one_before(repo) -> None:
     writer = begun(repo)
     events = [
-        Event(kind=EventKind.SLOW_PROPOSED, 
+        Event(kind=EventKind.SLOW_PROPOSED,
             run=RUN, skill=PATH, epoch=epoch, step=0, base=0, guidance=guidance, memory=memory,
             models=Models(target="a/b", optimizer="c/d"), cost=cost(1),
         )
@@ -265,7 +265,7 @@ def test_the_check_sees_the_event_as_readers_will(repo) -> None:
     writer = begun(repo)
     seen: list[object] = []
     patch = PatchCounts(merged=0, ranked=0, applied=0, skipped=0, budget=4)
-    event = Event(kind=EventKind.SKIPPED, 
+    event = Event(kind=EventKind.SKIPPED,
         run=RUN, skill=PATH, epoch=1, step=1, title="a\x1b[31m  b", patch=patch, cost=cost(0),
         models=Models(target="", optimizer="x"),
     )  # fmt: skip
@@ -277,7 +277,7 @@ def test_the_check_sees_the_event_as_readers_will(repo) -> None:
 
 def test_half_a_surrogate_pair_is_replaced_and_read_back_alike(repo) -> None:
     writer = begun(repo)
-    event = Event(kind=EventKind.SLOW_PROPOSED, 
+    event = Event(kind=EventKind.SLOW_PROPOSED,
         run=RUN, skill=PATH, epoch=1, step=0, base=0, title="a\ud800b", why="\udfff", guidance="c\ud83d",
         memory="\ud83d", models=Models(target="\ud800", optimizer="x"), cost=cost(0),
     )  # fmt: skip

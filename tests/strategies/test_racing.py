@@ -102,7 +102,7 @@ def _is_late(event):
 def test_of_a_race_at_most_one_is_accepted_and_who_was_outrun_was_behind(seed):
     history = run("racing", train={"seed": seed, "round_steps": 4}, gate={"screening": 0, "policy": "paired"})
     by_step = {getattr(t.event, "step", 0): t for t in history if t.event.kind in CANDIDATES}
-    rounds: dict[tuple[int, int], list[Event | Event]] = {}
+    rounds: dict[tuple[int, int], list[Event]] = {}
     for transition in by_step.values():
         event = transition.event
         rounds.setdefault((event.base, (event.step - 1) // 4), []).append(event)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from itertools import chain, count
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
@@ -17,7 +17,7 @@ from skillgit.app.workspace.revision import event_in, resolve_in
 from skillgit.app.workspace.revision_range import span_of, split_range
 from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.did_you_mean import did_you_mean
-from skillgit.domain.event import Inherited
+from skillgit.domain.event import FACTS_OF
 from skillgit.domain.skill import DOCUMENT
 from skillgit.errors import NotFoundError, RevisionNotFoundError, UsageError
 from skillgit.index import index_check, log_filter, queries
@@ -42,10 +42,10 @@ def events(context: Context, words: Sequence[str] = (), *, all_runs: bool = Fals
             for commit in log_filter.commits(index, choice, at_once=_AT_ONCE):
                 record = read_commit(workspace.repo, commit)
                 event = record.event
-                values = {field.name: getattr(event, field.name) for field in fields(event)}
+                values = {name: getattr(event, name) for name in FACTS_OF[event.kind].names}
                 # by its own name, lest it be read as the version of an evaluation
-                if isinstance(values.get("evaluation"), Inherited):
-                    values["evaluation"] = {"inherited_from": values["evaluation"].version}
+                if event.inherited is not None:
+                    values["evaluation"] = {"inherited_from": event.inherited}
                 yield {
                     "schema": SCHEMA,
                     "kind": event.kind,

@@ -71,13 +71,10 @@ def show(context: Context, revision: str) -> Shown:
         base = None if row.base is None else queries.row_of_version(index, row.run, row.base)
         after = item_rows(workspace, row)
         before = item_rows(workspace, base) if base is not None and after else ()
-        rival = event.taken_up_by if event.kind is EventKind.SKIPPED else None
-        if event.kind is EventKind.REJECTED:
-            rival = event.verdict.outrun or None
-        own = event.evaluation
+        rival = event.verdict.outrun or None if event.kind is EventKind.REJECTED else event.taken_up_by
         measured: list[EvaluationSummary | KnownEvaluation] = [*evaluations]
-        if isinstance(own, EvaluationSummary) and not own.stopped:
-            measured.insert(0, own)
+        if event.summary is not None and not event.is_bound:
+            measured.insert(0, event.summary)
         shortcuts = (
             not_above(
                 gauge.of(evaluation.hard, evaluation.soft),

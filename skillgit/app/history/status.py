@@ -207,9 +207,8 @@ def lacking_calls(ledger: Ledger, events: Iterable[Event]) -> int:
     """Return how many calls that ``events`` paid for ``ledger`` lacks: who uses their answers has to buy them again."""
     paid: dict[str, int] = {}
     for event in events:
-        if event.kind not in {EventKind.EDITED, EventKind.SLOW_MERGED}:
-            scope = event_scope(event)
-            paid[scope] = paid.get(scope, 0) + event.cost.calls
+        scope = event_scope(event)
+        paid[scope] = paid.get(scope, 0) + event.cost.calls
     return sum(max(0, calls - ledger.spent(scope).calls) for scope, calls in paid.items() if calls)
 
 

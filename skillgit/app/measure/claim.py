@@ -31,7 +31,6 @@ from skillgit.app.workspace.workspace import Workspace, absence_of, open_workspa
 from skillgit.domain.cost import Cost
 from skillgit.domain.evaluation import Evaluation, EvaluationSummary, Gauge, Metric, Scored, Split
 from skillgit.domain.event import NOBODY, Models
-from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.gate_decision import TOKEN_FIELDS, Objective, Verdict
 from skillgit.domain.ids import digest
 from skillgit.domain.outcomes import REPEATS, SELECTION, averaged, read_outcomes, read_samples
@@ -97,14 +96,14 @@ def recorded_score(workspace: Workspace, row: LogRow, split: Split) -> ScoreReco
     event = read_commit(workspace.repo, row.commit).event
     verdict: Verdict | None = event.verdict
     if split is Split.SELECTION:
-        summary: object = event.evaluation
+        summary = event.summary
         evidence, table = item_queries.evidence_of_commit(workspace.index, row.commit), SELECTION
         if not evidence and row.version is not None:  # guidance that was merged was measured when it was proposed
             evidence = version_queries.score_evidence(workspace.index, row.run, row.version)
     else:
         summary, evidence = _final(workspace, row)
         table = f"test-{row.label}.json"
-    if not isinstance(summary, EvaluationSummary) or summary.stopped or summary.split is not split:
+    if summary is None or summary.stopped or summary.split is not split:
         return None
     files = read_evidence(workspace.repo, evidence, (table, REPEATS)) or {}
     outcomes = read_outcomes(files.get(table))
@@ -131,7 +130,7 @@ def _final(workspace: Workspace, row: LogRow) -> tuple[EvaluationSummary | None,
     ends = version_queries.finished_commits(workspace.index, row.run) if row.version is not None else ()
     for commit in reversed(ends):
         event = read_commit(workspace.repo, commit).event
-        for summary in event.evaluations if event.kind is EventKind.RUN_FINISHED else ():
+        for summary in event.evaluations:
             if summary.version == row.version:
                 return summary, item_queries.evidence_of_commit(workspace.index, commit)
     return None, ""

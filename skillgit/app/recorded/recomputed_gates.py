@@ -8,7 +8,7 @@ from math import isclose
 
 from skillgit.app.recorded.evidence_json import entries, evidence_file
 from skillgit.domain.address import version_label
-from skillgit.domain.evaluation import Evaluation, EvaluationSummary, FailedToEvaluate, Metric, Outcome
+from skillgit.domain.evaluation import Evaluation, FailedToEvaluate, Metric, Outcome
 from skillgit.domain.event import Event
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.gate_decision import Flips, GateRule, Verdict, decide_items, rule_behind
@@ -50,7 +50,7 @@ def recompute_gates(repo: Repo, records: Sequence[Recorded], min_coverage: float
     for record in records:
         event = record.event
         outcomes.take(event, read_evidence(repo, record.evidence, FILES) or {})
-        if event.verdict is not None and state is not None and event.verdict is not None:
+        if event.verdict is not None and state is not None:
             rule = rule_behind(event.verdict, min_coverage, pins)
             lacking, differing = _again(state, event, rule, outcomes)
             yield Recomputed(commit=record.commit, lacking=lacking, differing=tuple(differing))
@@ -67,8 +67,8 @@ def recompute_gates(repo: Repo, records: Sequence[Recorded], min_coverage: float
 
 def _again(state: RunState, event: Event, rule: GateRule | None, outcomes: VersionOutcomes) -> tuple[str, list[str]]:
     """Ask the gate of ``event``, the newest one, again; return what is lacking for that, and what differs."""
-    before, candidate, summary, verdict = outcomes.of_base, outcomes.candidate, event.evaluation, event.verdict
-    if verdict is None or candidate is None or not isinstance(summary, EvaluationSummary):
+    before, candidate, summary, verdict = outcomes.of_base, outcomes.candidate, event.summary, event.verdict
+    if candidate is None or summary is None:
         return "its items", []
     if before is None:
         return f"the items of {version_label(outcomes.base)}", []

@@ -15,7 +15,7 @@ from skillgit.domain.evaluation import (
     mean,
     mean_tokens,
 )
-from skillgit.domain.event import Event, Inherited
+from skillgit.domain.event import Event
 from skillgit.domain.gate_decision import GateRule
 from skillgit.domain.outcomes import Pairs
 from skillgit.domain.statistics import (
@@ -146,7 +146,7 @@ def before_baseline(items: int, rule: GateRule) -> str:
 
 def after_baseline(event: Event, evidence: Mapping[str, bytes], rule: GateRule) -> list[str]:
     """Return what the baseline says against the selection split: why its scores cannot show a gain."""
-    if isinstance(event.evaluation, Inherited):
+    if event.inherited is not None:
         return []
     return [*_spread(evidence, rule), *_underpowered(event.evaluation, rule)]
 

@@ -121,7 +121,7 @@ def _measured_cause(
     ties = sum(len(step.fixed) == len(step.broken) for step in steps)
     if metric is Metric.HARD and (2 * ties >= len(steps) or current.n <= _COARSE_ITEMS):
         return Cause.COARSE, f"metric too coarse: one of {current.n} items moves it by {1 / current.n:.4f}; {softer}"
-    fixes, breaks = (sum(len(getattr(step, name)) for step in steps) for name in ("fixes", "breaks"))
+    fixes, breaks = sum(len(step.fixed) for step in steps), sum(len(step.broken) for step in steps)
     return Cause.WORSE, (
         f"the candidates fixed {fixes} items and broke {breaks};"
         f" skillgit show {refused_label(steps[0].step)} shows the last one"

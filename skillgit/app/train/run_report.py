@@ -22,7 +22,7 @@ from skillgit.app.train.forecast import Forecast, Workload
 from skillgit.app.workspace.live import CallFigures, End, RunLimits, Snapshot, StageCount, encoded
 from skillgit.domain.address import refused_label, version_label
 from skillgit.domain.cost import Caps, Cost
-from skillgit.domain.evaluation import Evaluation, EvaluationSummary, FailedToEvaluate, LoadCounts, Split, cut_phrase
+from skillgit.domain.evaluation import Evaluation, FailedToEvaluate, LoadCounts, Split, cut_phrase
 from skillgit.domain.event import Event, RunOutcome
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.outcomes import Reason, grouped, read_outcomes
@@ -310,8 +310,8 @@ class Publisher:
             self._reasons[item] = Reason(kind, feedback or "no reason is given")
 
     def happened(self, event: Event, commit: str) -> None:
-        evaluation = event.evaluation
-        loads = evaluation.loads if isinstance(evaluation, EvaluationSummary) else None
+        evaluation = event.summary
+        loads = None if evaluation is None else evaluation.loads
         if loads is not None:
             if loads.is_rare and not self._is_rare:
                 self.remark(f"warning: {loads.sentence}; its description decides when an agent loads it")
@@ -319,7 +319,7 @@ class Publisher:
                 self.remark(loads.phrase)
             self._is_rare = loads.is_rare
         self._watcher.happened(event, commit)
-        if isinstance(evaluation, EvaluationSummary) and evaluation.cut:
+        if evaluation is not None and evaluation.cut:
             phrase = cut_phrase(evaluation.cut, evaluation.scored)
             self.remark(f"warning: {phrase}, and count as wrong where the answer is not complete; raise it")
         self._soon()

@@ -8,8 +8,8 @@ from math import isclose, isfinite
 from skillgit.domain.address import version_label
 from skillgit.domain.cost import Cost
 from skillgit.domain.document_rewrite import ProposalKind
-from skillgit.domain.evaluation import EvaluationSummary, Metric, Split
-from skillgit.domain.event import ATTEMPTS, CANDIDATES, Event, Inherited, RunOutcome
+from skillgit.domain.evaluation import Metric, Split
+from skillgit.domain.event import ATTEMPTS, CANDIDATES, Event, RunOutcome
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.gate_decision import Verdict
 from skillgit.domain.outcomes import contradicted
@@ -60,9 +60,9 @@ def fold_problems(
 
 def _budget_problems(event: Event, schedule: Callable[[int], int] | None) -> Iterator[str]:
     """Yield what is wrong with the edit budget of a step; ``schedule`` gives it, where it is known."""
-    if event.kind not in ATTEMPTS:
+    if (patch := event.patch) is None:
         return
-    patch, budget = event.patch, event.patch.budget
+    budget = patch.budget
     if (budget is None) != (patch.by is BudgetSource.NONE):
         yield f"step {event.step} had the edit budget {budget}, though it was set by '{patch.by}'"
         return
@@ -91,15 +91,12 @@ _ROUNDING = 1e-9
 
 def count_problems(event: Event, *, is_import: bool) -> Iterator[str]:
     """Yield contradicting counts; an import counts all edits and lists those of kinds that exist here."""
-    if event.kind not in {EventKind.SLOW_MERGED, EventKind.EDITED}:
-        yield from _cost_problems(event.cost)
-    if event.kind in ATTEMPTS:
-        patch = event.patch
+    yield from _cost_problems(event.cost)
+    if (patch := event.patch) is not None:
         if min(patch.merged, patch.ranked, patch.applied, patch.skipped, patch.budget or 0) < 0:
             yield "the commit counts fewer proposals or edits than none"
-        edits = () if event.kind is EventKind.SKIPPED else event.edits
-        if event.kind in CANDIDATES and not is_import and len(edits) != min(patch.applied, EDITS_SHOWN):
-            yield f"the commit says that {patch.applied} edits were applied, and lists {len(edits)} of them"
+        if event.kind in CANDIDATES and not is_import and len(event.edits) != min(patch.applied, EDITS_SHOWN):
+            yield f"the commit says that {patch.applied} edits were applied, and lists {len(event.edits)} of them"
 
 
 def _cost_problems(cost: Cost) -> Iterator[str]:
@@ -174,13 +171,13 @@ def _sequence_problems(state: RunState, event: Event, rules: Collection[Rule]) -
 
 def _condition_problems(state: RunState, event: Event) -> Iterator[str]:
     """Yield scores of other items or seeds than the run's, but for forks' scores and interventions' seeds."""
-    first = state.start.evaluation
-    evaluations = event.evaluations if event.kind is EventKind.RUN_FINISHED else (event.evaluation,)
+    first = state.start.summary
+    evaluations = (*event.evaluations, *filter(None, [event.summary]))
     has_seed = not (
         state.start.fork_of or event.kind in {EventKind.REVERTED, EventKind.MEASURED} or event.origin.intervenes
     )
     for evaluation in evaluations:
-        if not isinstance(evaluation, EvaluationSummary) or not isinstance(first, EvaluationSummary):
+        if first is None:
             continue
         if event.kind is not EventKind.RUN_FINISHED:
             if evaluation.split is not Split.SELECTION:
@@ -248,13 +245,11 @@ def _final_score_problems(state: RunState, event: Event) -> Iterator[str]:
 def _score_problems(state: RunState, record: Recorded) -> Iterator[str]:
     """Yield what is wrong with the numbers of a gated event that follows ``state``."""
     event = record.event
-    if event.verdict is None:
-        return
-    verdict, evaluation = event.verdict, event.evaluation
+    verdict, evaluation = event.verdict, event.summary
     base_version = state.last_measured(state.version) if event.kind is EventKind.MEASURED else event.base
-    if verdict is None or evaluation is None or base_version > state.version:
+    if verdict is None or event.evaluation is None or base_version > state.version:
         return
-    if isinstance(evaluation, Inherited):
+    if evaluation is None:
         if verdict.gated:
             yield "a gate decided, and the score was not measured"
         return
@@ -303,16 +298,15 @@ def _flip_problems(event: Event, verdict: Verdict) -> Iterator[str]:
         verdict.broken,
     ):
         yield "the gate counts other items as fixed or broken than the message lists"
-    edits = event.edits if event.kind in CANDIDATES else ()
-    for edit in edits:
+    for edit in event.edits:
         attributions = (edit.fixed, edit.broken)
-        if attributions != (None, None) and (len(edits) > 1 or attributions != (verdict.fixed, verdict.broken)):
+        if attributions != (None, None) and (len(event.edits) > 1 or attributions != (verdict.fixed, verdict.broken)):
             yield "an edit is said to have fixed and broken other items than the gate counts for it alone"
 
 
 def _joining_problems(state: RunState, event: Event) -> Iterator[str]:
     """Yield why a candidate that follows ``state`` cannot have taken up the line that it says."""
-    if event.kind not in CANDIDATES or event.joined is None:
+    if event.joined is None:
         return
     if not (0 <= event.base <= state.version and 0 <= event.joined <= state.version):
         return  # the fold says so
@@ -339,7 +333,7 @@ def rival_problems(records: Sequence[Recorded]) -> Iterator[tuple[Recorded, str]
         if event.kind in CANDIDATES and 0 != event.verdict.outrun <= newest:
             sentences = _rival_problems(event, steps.get(event.verdict.outrun))
             yield from ((record, sentence) for sentence in sentences)
-        elif event.kind is EventKind.SKIPPED and (union := event.taken_up_by) is not None:
+        elif (union := event.taken_up_by) is not None:
             if union <= event.step:
                 yield record, "it was left to a step that does not follow it"
             elif union <= newest and ((rival := steps.get(union)) is None or rival.kind is not EventKind.ACCEPTED):

@@ -58,16 +58,16 @@ def lacking_files(repo: Repo, record: Recorded, *, is_training: bool) -> Iterato
 
 def needed_files(event: Event) -> tuple[str, ...]:
     """Return the files that the evidence of ``event`` always has, except for test scores and placebos."""
-    if event.kind is EventKind.RUN_STARTED and event.fork_of:
+    if event.fork_of:
         return ()  # A fork takes over what is here of the run that it comes from, which may be nothing.
     files = list(_PLAN) if event.kind is EventKind.RUN_STARTED else []
     if event.kind in CANDIDATES:
         files += [PATCH]
-    if event.kind in ATTEMPTS:
-        files += [ROLLOUT] * (event.origin is Origin.STEP) + [SCREENING] * (event.screening is not None)
+    files += [ROLLOUT] * (event.patch is not None and event.origin is Origin.STEP)
+    files += [SCREENING] * (event.screening is not None)
     if event.kind is EventKind.SLOW_PROPOSED:
         files += [COMPARISON]
-    if TRAITS[event.kind].has_outcomes and isinstance(event.evaluation, EvaluationSummary):
+    if TRAITS[event.kind].has_outcomes and event.summary is not None:
         files += [_SELECTION]
     if event.kind in CANDIDATES and event.verdict.repeats:
         files += [_REPEATS]
@@ -79,13 +79,13 @@ def content_problems(event: Event, files: Mapping[str, bytes], *, is_import: boo
     if event.kind is EventKind.RUN_FINISHED:
         yield from _placebo_problems(event, files.get(_PLACEBO))
         yield from _final_item_problems(event, files, is_import=is_import)
-    if event.kind in ATTEMPTS and event.screening is not None:
+    if event.screening is not None:
         yield from _screening_problems(event, event.screening, files)
     elif SCREENING in files:
         yield f"the evidence has '{SCREENING}', and the commit records no screening"
     yield from look_problems(event, files)
-    summary = event.evaluation if TRAITS[event.kind].has_outcomes else None
-    if isinstance(summary, EvaluationSummary) and _SELECTION in files:
+    summary = event.summary if TRAITS[event.kind].has_outcomes else None
+    if summary is not None and _SELECTION in files:
         yield from _item_problems(_SELECTION, files[_SELECTION], summary)
         verdict = event.verdict
         if verdict is not None and verdict.repeats and verdict.compared in {None, summary.n}:
@@ -270,13 +270,14 @@ def _split_problems(
     if (digest := short_digest(sets)) != event.splits:
         yield first, f"the splits in the evidence have the digest {digest}, and the commit says {event.splits}"
         return
-    evaluation, selection = event.evaluation, sets.get(Split.SELECTION, "")
-    if splits.get(Split.SELECTION) and isinstance(evaluation, EvaluationSummary) and evaluation.item_set != selection:
+    evaluation, selection = event.summary, sets.get(Split.SELECTION, "")
+    if splits.get(Split.SELECTION) and evaluation is not None and evaluation.item_set != selection:
         sentence = f"the selection items in the evidence are the set {selection}, and the commit says"
         yield first, f"{sentence} {evaluation.item_set}"
     for record in records:
-        ends = record.event.evaluations if record.event.kind is EventKind.RUN_FINISHED else ()
-        for item_set in {summary.item_set for summary in ends if splits.get(Split.TEST)} - {sets.get(Split.TEST)}:
+        for item_set in {summary.item_set for summary in record.event.evaluations if splits.get(Split.TEST)} - {
+            sets.get(Split.TEST)
+        }:
             sentence = f"the test items in the evidence are the set {sets[Split.TEST]}, and the commit says {item_set}"
             yield record, sentence
 

@@ -19,7 +19,7 @@ from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import find_run
 from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.address import version_label
-from skillgit.domain.event import ATTEMPTS, CANDIDATES
+from skillgit.domain.event import CANDIDATES
 from skillgit.domain.evidence_names import PATCH, SCREENING
 from skillgit.domain.finding import REPAIR, Finding, Severity
 from skillgit.domain.skill import DOCUMENT
@@ -257,7 +257,7 @@ def _remade(repo: Repo, run: str, records: Sequence[Recorded], gates: Sequence[R
             has_patch = bool(read_evidence(repo, record.evidence, (PATCH,)))
             patches += has_patch
             lacking += [] if has_patch else [f"{name}: patch, without {PATCH}"]
-        if event.kind in ATTEMPTS and event.screening is not None:
+        if event.screening is not None:
             has_screening = bool(read_evidence(repo, record.evidence, (SCREENING,)))
             screenings += has_screening
             lacking += [] if has_screening else [f"{name}: screening, without {SCREENING}"]

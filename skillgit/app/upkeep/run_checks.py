@@ -209,7 +209,7 @@ class _CommitChecks:
             target = _restored(record)
             if target in versions and self._skill(record, versions[target]).digest != skill.digest:
                 yield f"the skill is not that of {version_label(target)}, which it restores"
-            if event.kind in CANDIDATES and event.joined in versions:
+            if event.joined in versions:
                 rival = self._skill(record, versions[event.joined])
                 lines = {clean_line(line) for _, text in rival.text_files() for line in text.splitlines()}
                 if event.changes and not any((edit.text in lines) is (edit.sign == "+") for edit in event.changes):

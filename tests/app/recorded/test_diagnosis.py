@@ -3,24 +3,25 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from remembered import remembered
 from sample_run import RUN, evaluation, started, write_run
 
 from skillgit.app.history.status import status
 from skillgit.app.recorded.stagnation import Cause, diagnose, of_run, refused, remark
 from skillgit.app.workspace.workspace import open_workspace
 from skillgit.domain.evaluation import Metric
-from skillgit.domain.event_kinds import EventKind
+from skillgit.domain.event import Event
 from skillgit.domain.gate_decision import Decision, GateRule
 from skillgit.domain.proposal import Origin
-from skillgit.domain.run_state import StepMemory, begin
+from skillgit.domain.run_state import begin
 
-GOOD = StepMemory(epoch=1, step=1, decision=Decision.ACCEPT, title="better")
-SKIPPED = StepMemory(epoch=1, step=1, decision=None, title="no edit applies")
+GOOD = remembered(epoch=1, step=1, decision=Decision.ACCEPT, title="better")
+SKIPPED = remembered(epoch=1, step=1, decision=None, title="no edit applies")
 
 
-def refusal(**changes) -> StepMemory:
+def refusal(**changes) -> Event:
     values = {"epoch": 1, "step": 1, "decision": Decision.REJECT, "title": "worse", "score": 0.3, "current": 0.4}
-    return StepMemory(**(values | changes))
+    return remembered(**(values | changes))
 
 
 def state(steps, passed="1 2 3 4", *, n=0, soft=None):
@@ -47,13 +48,13 @@ def test_there_is_no_diagnosis_before_enough_steps_in_a_row():
     ("steps", "options", "expected"),
     [
         ([refusal(decision=Decision.INDECISIVE)] * 5, {}, Cause.UNDECIDED),
-        ([refusal(fixes=("a",))] * 5, {"passed": "1 2 3 4 5 6 7 8 9"}, Cause.CEILING),
+        ([refusal(fixed=("a",))] * 5, {"passed": "1 2 3 4 5 6 7 8 9"}, Cause.CEILING),
         ([SKIPPED, refusal(), SKIPPED, refusal(), SKIPPED], {}, Cause.UNAPPLIED),
         ([refusal()] * 5, {}, Cause.NO_VARIANCE),
-        ([refusal(breaks=("a",))] * 5, {"passed": "", "soft": 0.3}, Cause.COARSE),
-        ([refusal(fixes=("a",), breaks=("b",))] * 5, {"n": 40}, Cause.COARSE),
-        ([refusal(fixes=("a",), breaks=("b", "c"))] * 5, {"n": 10}, Cause.COARSE),
-        ([refusal(fixes=("a",), breaks=("b", "c"))] * 5, {"n": 40}, Cause.WORSE),
+        ([refusal(broken=("a",))] * 5, {"passed": "", "soft": 0.3}, Cause.COARSE),
+        ([refusal(fixed=("a",), broken=("b",))] * 5, {"n": 40}, Cause.COARSE),
+        ([refusal(fixed=("a",), broken=("b", "c"))] * 5, {"n": 10}, Cause.COARSE),
+        ([refusal(fixed=("a",), broken=("b", "c"))] * 5, {"n": 40}, Cause.WORSE),
     ],
 )
 def test_what_refused_steps_have_in_common_is_named(steps, options, expected):
@@ -61,7 +62,7 @@ def test_what_refused_steps_have_in_common_is_named(steps, options, expected):
 
 
 def test_the_sentence_is_one_line_that_says_what_to_try():
-    steps = [refusal(step=step, fixes=("a",), breaks=("b", "c")) for step in range(1, 6)]
+    steps = [refusal(step=step, fixed=("a",), broken=("b", "c")) for step in range(1, 6)]
     found = diagnose(state(steps, n=40), after=5, metric=Metric.HARD, soft_weight=0.5)
     assert found.steps == 5
     assert found.sentence == (
@@ -71,7 +72,7 @@ def test_the_sentence_is_one_line_that_says_what_to_try():
 
 
 def test_it_is_told_at_every_so_many_steps_and_not_after_other_events():
-    rule, rejected = GateRule(), object.__new__(EventKind.REJECTED)
+    rule, rejected = GateRule(), refusal()
     told = [bool(remark(state([refusal()] * count), rejected, after=3, rule=rule)) for count in range(1, 8)]
     assert told == [False, False, True, False, False, True, False]
     assert not remark(state([refusal()] * 3), started().event, after=3, rule=rule)
@@ -94,7 +95,7 @@ def test_a_finished_run_has_an_outcome_and_no_diagnosis(context, records, monkey
 
 
 def test_what_persons_did_is_no_refused_step_and_an_edit_by_hand_begins_anew():
-    pruned, edited = refusal(origin=Origin.PRUNE), StepMemory(epoch=1, step=1, decision=None, title="mine", author="a")
+    pruned, edited = refusal(origin=Origin.PRUNE), remembered(epoch=1, step=1, decision=None, title="mine", author="a")
     assert len(refused(state([refusal(), pruned, SKIPPED]))) == 2
     assert len(refused(state([refusal(), edited, pruned, refusal()]))) == 1
 

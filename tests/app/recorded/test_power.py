@@ -15,7 +15,7 @@ def told(scores, rule: GateRule | None = None) -> list[str]:
     outcomes = {f"q{place}": Scored(*one) for place, one in enumerate(scores)}
     measured = Evaluation(split=Split.SELECTION, item_set="x", outcomes=outcomes, seed=1)
     rows = [{"id": item, "hard": one.hard, "soft": one.soft} for item, one in outcomes.items()]
-    event = Event(kind=EventKind.RUN_STARTED, 
+    event = Event(kind=EventKind.RUN_STARTED,
         run="r", skill="s", config="c", splits="s", environment="e", models=Models(target="", optimizer=""),
         evaluation=measured.summary(),
     )  # fmt: skip
@@ -57,7 +57,7 @@ def test_a_split_that_can_show_a_gain_is_not_spoken_of_again() -> None:
 
 
 def test_an_inherited_baseline_says_nothing() -> None:
-    event = Event(kind=EventKind.RUN_STARTED, 
+    event = Event(kind=EventKind.RUN_STARTED,
         run="r", skill="s", config="c", splits="s", environment="e", models=Models(target="", optimizer=""),
         evaluation=Inherited(version=1),
     )  # fmt: skip

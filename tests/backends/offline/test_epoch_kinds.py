@@ -4,12 +4,13 @@ import json
 
 import pytest
 from offline_prompts import ask_analyst, attempt, complete, read, skill, tagged
+from remembered import remembered
 
 from skillgit.domain.edit import Edit, Op, apply
+from skillgit.domain.event import Event
 from skillgit.domain.gate_decision import Decision
 from skillgit.domain.proposal import Change
 from skillgit.domain.protected_regions import with_appendix
-from skillgit.domain.run_state import StepMemory
 from skillgit.domain.skill import DOCUMENT, Skill
 from skillgit.engine.optimizer_memory import record_section
 from skillgit.engine.prompt_sections import budget_section, conversation, extended, skill_section
@@ -27,16 +28,16 @@ def failures(count: int = 3) -> list[str]:
     ]
 
 
-def step(number: int, decision: Decision | None, *added: str) -> StepMemory:
+def step(number: int, decision: Decision | None, *added: str) -> Event:
     changes = tuple(Change(sign="+", text=f"- {line}") for line in added)
-    return StepMemory(epoch=1, step=number, decision=decision, title="t", changes=changes)
+    return remembered(epoch=1, step=number, decision=decision, title="t", changes=changes)
 
 
 def rule(habit: Habit, number: int = 0) -> str:
     return RULES[habit].wordings[number]
 
 
-def reflect(made: Skill, *steps: StepMemory, budget: int = 4) -> dict[str, object]:
+def reflect(made: Skill, *steps: Event, budget: int = 4) -> dict[str, object]:
     return ask_analyst("meta_reflect", skill_section(made), record_section(steps, 3000), budget_section(budget))
 
 

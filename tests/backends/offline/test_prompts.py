@@ -2,11 +2,11 @@ from __future__ import annotations
 
 from offline_prompts import attempt, briefing, read, skill, tagged
 from reader_cases import PASSAGES
+from remembered import remembered
 
 from skillgit.domain.edit import Edit, Op
 from skillgit.domain.gate_decision import Decision
 from skillgit.domain.proposal import Change
-from skillgit.domain.run_state import StepMemory
 from skillgit.engine.optimizer_memory import history_section
 from skillgit.engine.prompt_sections import budget_section, drafts_section, proposals_section, skill_section
 from skillgit.engine.proposals import Draft
@@ -37,7 +37,7 @@ def test_feedback_of_another_environment_tells_no_expected_answer():
 
 def test_history_tells_rejected_lines_from_accepted_ones():
     steps = [
-        StepMemory(
+        remembered(
             step=number,
             epoch=1,
             decision=decision,
@@ -45,7 +45,7 @@ def test_history_tells_rejected_lines_from_accepted_ones():
             score=0.5,
             current=0.4,
             changes=(Change(sign="+", text=f"- Rule {number}."), Change(sign="-", text="- Old.")),
-            breaks=("va-1",),
+            broken=("va-1",),
         )
         for number, decision in ((1, Decision.ACCEPT_NEW_BEST), (2, Decision.REJECT))
     ]

@@ -256,7 +256,7 @@ class _Tree:
         return found | ({MEMORY: self.memory} if self.memory and self.memory != before.memory else {})
 
 
-def _note(event: Event | Event | Event) -> bytes:
+def _note(event: Event) -> bytes:
     row = {"hard": 0.0, "item_set": "4be1", "kind": "evaluation", "n": 20, "scored": 20, "seed": 42, "soft": 0.5}
     return (json.dumps({**row, "split": "test", "version": event.version}, sort_keys=True) + "\n").encode()
 

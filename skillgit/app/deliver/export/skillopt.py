@@ -262,7 +262,7 @@ class _Layout:
         if event.kind in CANDIDATES and event.verdict.outrun:
             row["outrun"] = event.verdict.outrun
             self._remark("that layout knows no races: a candidate that was outrun is one that was rejected")
-        if event.kind is EventKind.SKIPPED and event.taken_up_by is not None:
+        if event.taken_up_by is not None:
             row["taken_up_by"] = event.taken_up_by
             self._remark("that layout knows no rounds: what another step took up is a step without a candidate")
         return row

@@ -22,7 +22,7 @@ from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import resolve_in
 from skillgit.app.workspace.workspace import open_workspace
 from skillgit.domain.evaluation import EvaluationSummary, Split
-from skillgit.domain.event import CANDIDATES, Inherited
+from skillgit.domain.event import CANDIDATES
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.evidence_names import PATCH
 from skillgit.domain.run_state import RunState, fold
@@ -81,7 +81,6 @@ def run_data(context: Context, revision: str) -> RunData:
         tests = {
             evaluation.version: evaluation
             for record in records
-            if record.event.kind is EventKind.RUN_FINISHED
             for evaluation in record.event.evaluations
             if evaluation.split is Split.TEST
         }
@@ -104,20 +103,19 @@ def run_data(context: Context, revision: str) -> RunData:
 
 def _event_row(record: Recorded) -> Row:
     event = record.event
-    verdict, evaluation = event.verdict, event.evaluation
-    summary = evaluation if isinstance(evaluation, EvaluationSummary) else None
-    cost, screening = event.cost, event.screening
-    is_bound = summary is not None and summary.stopped
+    verdict, cost, is_bound = event.verdict, event.cost, event.is_bound
     sources = {
         "at base joined": event,
         "policy metric decision current best fixed broken p outrun": verdict,
-        "n scored unneeded hard soft": summary,
+        "n scored unneeded hard soft": event.summary,
         "merged ranked applied skipped budget": event.patch,
         "calls tokens_in tokens_out unpriced seconds": cost,
         "target optimizer": event.models,
     }
     values = {name: getattr(source, name, None) for names, source in sources.items() for name in names.split()}
-    values |= {f"screened_{name}": getattr(screening, name, None) for name in ("failing", "fixed", "solved", "broken")}
+    values |= {
+        f"screened_{name}": getattr(event.screening, name, None) for name in ("failing", "fixed", "solved", "broken")
+    }
     return _row(
         "events",
         record,
@@ -125,7 +123,7 @@ def _event_row(record: Recorded) -> Row:
         origin=event.origin,
         version=event.new_version,
         usd=cost.known_usd,
-        inherited=evaluation.version if isinstance(evaluation, Inherited) else None,
+        inherited=event.inherited,
         score=verdict.score if verdict is not None and not is_bound else None,
         bound=verdict.score if verdict is not None and is_bound else None,
     )
@@ -134,13 +132,13 @@ def _event_row(record: Recorded) -> Row:
 def _version_row(repo: Repo, record: Recorded, state: RunState, test: EvaluationSummary | None) -> Row:
     event, version = record.event, record.event.new_version or 0
     files = read_folder(repo, repo.commit(record.commit).tree, event.skill)
-    evaluation, score_summary = event.evaluation, state.known_evaluation(version)
+    score_summary = state.known_evaluation(version)
     return _row(
         "versions",
         record,
         **{name: getattr(score_summary, name, None) for name in ("hard", "soft", "n", "scored")},
         version=version,
-        inherited=evaluation.version if isinstance(evaluation, Inherited) else None,
+        inherited=event.inherited,
         test_hard=test.hard if test else None,
         test_soft=test.soft if test else None,
         best=version == state.best,
