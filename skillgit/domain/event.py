@@ -371,7 +371,6 @@ class Event:
 
 OrderKey = tuple[int, int, int, int]  # version that the run is at, step, rank of the kind, number of an intervention
 FACTS: Final = facts_of(Event)
-_DEFAULTS = {entry.name: entry.default for entry in fields(Event)}
 
 
 class KindFacts:
@@ -382,11 +381,12 @@ class KindFacts:
         needed: Those of them that it must have.
     """
 
-    def __init__(self, kind: EventKind, facts: dict[str, Fact]) -> None:
+    def __init__(self, kind: EventKind, event_class: type[Event]) -> None:
+        facts, defaults = facts_of(event_class), {entry.name: entry.default for entry in fields(event_class)}
         self.names = tuple(name for name, declared in facts.items() if kind in declared.kinds)
         self.needed = tuple(name for name in self.names if kind in facts[name].needed)
         self._foreign = tuple(name for name in facts if name not in self.names)
-        self._defaults = tuple(_DEFAULTS[name] for name in self._foreign)
+        self._defaults = tuple(defaults[name] for name in self._foreign)
         self._values_needed, self._values_foreign = _getter(self.needed), _getter(self._foreign)
 
     def check(self, event: Event) -> None:
@@ -395,7 +395,8 @@ class KindFacts:
             absent = next(name for name in self.needed if getattr(event, name) is None)
             raise InvariantError(f"{event.kind} has no {absent}", hint="skillgit fsck")
         if self._values_foreign(event) != self._defaults:
-            name = next(name for name in self._foreign if getattr(event, name) != _DEFAULTS[name])
+            pairs = zip(self._foreign, self._defaults, strict=True)
+            name = next(name for name, default in pairs if getattr(event, name) != default)
             raise InvariantError(f"{event.kind} cannot have the fact {name}", hint="skillgit fsck")
 
 
@@ -403,7 +404,7 @@ def _getter(names: tuple[str, ...]) -> Callable[[Event], tuple[Any, ...]]:
     return attrgetter(*names)
 
 
-FACTS_OF: Final = {kind: KindFacts(kind, FACTS) for kind in EventKind}
+FACTS_OF: Final = {kind: KindFacts(kind, Event) for kind in EventKind}
 """What a kind of events must and may have; checked whenever an event is made."""
 
 

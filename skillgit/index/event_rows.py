@@ -16,13 +16,13 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from skillgit.domain.evaluation import Gauge
-from skillgit.domain.event import Event
+from skillgit.domain.event import FACTS, Event
 from skillgit.domain.event_kinds import TRAITS, EventKind
 from skillgit.domain.outcomes import known_tokens
 from skillgit.domain.proposal import PatchCounts
 from skillgit.domain.untrusted.json_limits import loads
 from skillgit.errors import InvariantError
-from skillgit.index.schema import AMOUNTS, COLUMNS, EVENT_FACTS
+from skillgit.index.schema import AMOUNTS, COLUMNS, fact_columns
 from skillgit.index.version_queries import Before, Versions
 
 if TYPE_CHECKING:
@@ -108,8 +108,8 @@ _SHORT = 12
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _COUNTS = frozenset(entry.name for entry in fields(PatchCounts))
 _amounts = attrgetter(*AMOUNTS)
-_facts = attrgetter(*EVENT_FACTS.values())
-_texts = [COLUMNS["event"][name] is str for name in EVENT_FACTS]
+_FACTS = fact_columns(Event)
+_facts = attrgetter(*(FACTS[name].column for name in _FACTS))
 _edit_columns = attrgetter(*[*COLUMNS["edit"]][2:])
 _CANDIDATE = [
     ("screening", name.removeprefix("screen_"))
@@ -187,8 +187,8 @@ def _check_run(run: str, records: Iterable[Recorded]) -> None:
 
 def _event_row(number: int, record: Recorded, *, is_loaded: bool) -> Row:
     event = record.event
-    values = zip(_texts, _facts(event), strict=True)
-    facts = ("" if is_text and value is None else value for is_text, value in values)
+    values = zip(_FACTS.values(), _facts(event), strict=True)
+    facts = ("" if kind is str and value is None else value for kind, value in values)
     names = (event.models.target, event.models.optimizer, event.models.judge)
     position = (record.at, event.rank, int(record.time.timestamp()), record.evidence, int(is_loaded))
     return (number, record.commit, event.kind, *position, *facts, *names, *_amounts(event.cost))

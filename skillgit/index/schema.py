@@ -13,7 +13,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
-from skillgit.domain.event import FACTS, Event
+from skillgit.domain.event import Event, facts_of
 from skillgit.files import locked
 from skillgit.lazy import loaded_on_use
 
@@ -46,7 +46,7 @@ HIDEABLE = "kind IN ('rejected', 'slow-proposed', 'slow-merged')"
 
 def _columns(text: str) -> dict[str, type]:
     """Return name to type of columns as they are written below; those without a type are text."""
-    types: dict[str, type] = {"": str, "int": int, "float": float}
+    types: dict[str, type] = {"": str, "str": str, "int": int, "float": float}
     pairs = (column.partition(":") for column in text.split())
     return {name: types[kind] for name, _, kind in pairs}
 
@@ -56,13 +56,12 @@ _AMOUNTS = """calls:int tokens_in:int tokens_out:int usd:float seconds:float cac
 AMOUNTS = _columns(_AMOUNTS)
 """The columns of a cost; they are the fields of ``skillgit.domain.cost.Cost``."""
 
-EVENT_FACTS = {name: declared.column for name, declared in FACTS.items() if declared.column}
-"""The columns of an event that are facts of it, each with the attribute that it holds."""
 
-
-def _fact_columns() -> str:
-    hints = get_type_hints(Event)
-    return " ".join(f"{name}:int" if int in {hints[name], *get_args(hints[name])} else name for name in EVENT_FACTS)
+def fact_columns(event_class: type[Event]) -> dict[str, type]:
+    """Return the columns of an event that are facts of it, with their types."""
+    hints = get_type_hints(event_class)
+    names = [name for name, declared in facts_of(event_class).items() if declared.column]
+    return {name: int if int in {hints[name], *get_args(hints[name])} else str for name in names}
 
 
 TALLY_KEY = ("run", "target", "optimizer", "judge", "level", "role", "stage")
@@ -81,8 +80,9 @@ _TABLES = {
     "gauge": ("run", "run metric soft_weight:float"),
     "event": (
         "id",
-        f"""id:int oid kind at:int rank:int time:int evidence loaded:int {_fact_columns()} target optimizer judge
-        {_AMOUNTS}""",
+        f"""id:int oid kind at:int rank:int time:int evidence loaded:int
+        {" ".join(f"{name}:{kind.__name__}" for name, kind in fact_columns(Event).items())}
+        target optimizer judge {_AMOUNTS}""",
     ),
     "spent": ("event role stage", f"event:int role stage {_AMOUNTS}"),
     "tally": (
