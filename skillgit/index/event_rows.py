@@ -22,7 +22,7 @@ from skillgit.domain.outcomes import known_tokens
 from skillgit.domain.proposal import PatchCounts
 from skillgit.domain.untrusted.json_limits import loads
 from skillgit.errors import InvariantError
-from skillgit.index.schema import AMOUNTS, COLUMNS, fact_columns
+from skillgit.index.schema import AMOUNTS, columns_of, fact_columns
 from skillgit.index.version_queries import Before, Versions
 
 if TYPE_CHECKING:
@@ -110,12 +110,12 @@ _COUNTS = frozenset(entry.name for entry in fields(PatchCounts))
 _amounts = attrgetter(*AMOUNTS)
 _FACTS = fact_columns(Event)
 _facts = attrgetter(*(FACTS[name].column for name in _FACTS))
-_edit_columns = attrgetter(*[*COLUMNS["edit"]][2:])
+_edit_columns = attrgetter(*[*columns_of("edit")][2:])
 _CANDIDATE = [
     ("screening", name.removeprefix("screen_"))
     if name.startswith("screen_")
     else ("stop" if name in {"items", "saved", "stopped"} else "patch" if name in _COUNTS else "verdict", name)
-    for name in [*COLUMNS["candidate"]][1:]
+    for name in [*columns_of("candidate")][1:]
 ]
 """The columns of a candidate behind its event, each with the fact that has the attribute."""
 _TABLES = ("event", "candidate", "spent", "edit", "evaluation", "item_outcome", "flip", "search", "gauge")

@@ -10,15 +10,17 @@ import os
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
-from skillgit.domain.event import Event, facts_of
 from skillgit.files import locked
 from skillgit.lazy import loaded_on_use
 
 with loaded_on_use():
     import sqlite_utils
+
+    from skillgit.domain import event as events
 
 _PATIENCE = 0.2
 """Seconds: someone waits at a prompt."""
@@ -57,10 +59,10 @@ AMOUNTS = _columns(_AMOUNTS)
 """The columns of a cost; they are the fields of ``skillgit.domain.cost.Cost``."""
 
 
-def fact_columns(event_class: type[Event]) -> dict[str, type]:
+def fact_columns(event_class: type[events.Event]) -> dict[str, type]:
     """Return the columns of an event that are facts of it, with their types."""
     hints = get_type_hints(event_class)
-    names = [name for name, declared in facts_of(event_class).items() if declared.column]
+    names = [name for name, declared in events.facts_of(event_class).items() if declared.column]
     return {name: int if int in {hints[name], *get_args(hints[name])} else str for name in names}
 
 
@@ -80,9 +82,7 @@ _TABLES = {
     "gauge": ("run", "run metric soft_weight:float"),
     "event": (
         "id",
-        f"""id:int oid kind at:int rank:int time:int evidence loaded:int
-        {" ".join(f"{name}:{kind.__name__}" for name, kind in fact_columns(Event).items())}
-        target optimizer judge {_AMOUNTS}""",
+        f"id:int oid kind at:int rank:int time:int evidence loaded:int {{facts}} target optimizer judge {_AMOUNTS}",
     ),
     "spent": ("event role stage", f"event:int role stage {_AMOUNTS}"),
     "tally": (
@@ -108,8 +108,15 @@ _TABLES = {
     "flip": ("event item", "event:int item rose:int"),
     "note": ("oid position", "oid position:int line"),
 }
-"""The key of each table, and its columns."""
-COLUMNS = {name: _columns(columns) for name, (_, columns) in _TABLES.items()}
+"""The key of each table, and its columns; those of an event that are facts of it are declared there."""
+
+
+@cache
+def columns_of(table: str) -> dict[str, type]:
+    """Return the columns of a table with their types."""
+    facts = " ".join(f"{name}:{kind.__name__}" for name, kind in fact_columns(events.Event).items())
+    return _columns(_TABLES[table][1].replace("{facts}", facts))
+
 
 _LOOKUPS = {
     "event_by_commit": "event (oid)",
@@ -250,7 +257,7 @@ def create(connection: sqlite3.Connection) -> None:
         for name, (key_columns, _) in _TABLES.items():
             keys = tuple(key_columns.split())
             key = keys if len(keys) > 1 else keys[0]
-            table = database.create_table_sql(name, COLUMNS[name], pk=key).strip(" \n;")
+            table = database.create_table_sql(name, columns_of(name), pk=key).strip(" \n;")
             # a table of rows with longer keys is kept in the order of its keys, without a second copy of them
             connection.execute(table if keys in (("id",), ("event",)) else f"{table} WITHOUT ROWID")
         _create_lookups(connection)
