@@ -10,7 +10,7 @@ from typing import Any
 from skillgit.domain.event_kinds import EventKind
 from skillgit.index.event_rows import WITH_OUTCOMES
 from skillgit.index.refresh import Index
-from skillgit.index.rows import EventRow
+from skillgit.index.rows import EventRow, typed
 
 _AT_ONCE = 500
 """Events that one query asks for; SQLite takes no list of any length."""
@@ -42,11 +42,14 @@ class OutcomeRow:
     failed: str  # why it failed to evaluate; empty if it has a score
 
 
+_EVENT = 'e.run, e.oid AS "commit", e.kind, e.base, e.step, e.epoch, e.number, e.origin, e.title'
+
+
 def versions(index: Index, run: str) -> tuple[MeasuredRow, ...]:
     """Return all versions of ``run``, oldest first."""
-    rows = index.select(
-        "SELECT v.run, e.oid, e.kind, v.version, e.base, e.step, e.epoch, e.number, e.origin, e.title, v.measured_by,"
-        " s.score, v.inherited, NULL, v.n, v.scored FROM version v JOIN event e ON e.id = v.event"
+    rows = index.named(
+        f"SELECT {_EVENT}, v.version, v.measured_by AS event, s.score, v.inherited, NULL AS bound,"  # noqa: S608 - ours
+        " COALESCE(v.n, 0) AS n, COALESCE(v.scored, 0) AS scored FROM version v JOIN event e ON e.id = v.event"
         " JOIN scoreboard s ON s.run = v.run AND s.version = v.version WHERE v.run = ? ORDER BY v.version",
         (run,),
     )
@@ -56,10 +59,10 @@ def versions(index: Index, run: str) -> tuple[MeasuredRow, ...]:
 def candidates(index: Index, run: str) -> tuple[MeasuredRow, ...]:
     """Return what ``run`` measured and did not make a version, in the order in which it was tried."""
     merges = {row[0] for row in index.select("SELECT measured_by FROM version WHERE run = ?", (run,))}
-    rows = index.select(
-        "SELECT e.run, e.oid, e.kind, e.version, e.base, e.step, e.epoch, e.number, e.origin, e.title, e.id,"
-        " CASE WHEN c.stopped THEN NULL ELSE c.score END, NULL, CASE WHEN c.stopped THEN c.score END,"
-        " m.n, m.scored FROM event e JOIN candidate c ON c.event = e.id"
+    rows = index.named(
+        f"SELECT {_EVENT}, e.version, e.id AS event,"  # noqa: S608 - ours
+        " CASE WHEN c.stopped THEN NULL ELSE c.score END AS score,"
+        " NULL AS inherited, CASE WHEN c.stopped THEN c.score END AS bound, m.n, m.scored FROM event e JOIN candidate c ON c.event = e.id"
         " JOIN evaluation m ON m.event = e.id AND m.position = 0"
         " WHERE e.run = ? AND e.kind IN ('rejected', 'slow-proposed') AND c.score IS NOT NULL"
         " ORDER BY e.at, e.step, e.rank, e.number",
@@ -75,9 +78,8 @@ def outcomes(index: Index, events: Iterable[int], item: str | None = None) -> It
         chunk = numbers[start : start + _AT_ONCE]
         marks = ", ".join("?" * len(chunk))
         query = f"SELECT event, item, task_type, hard, soft, failed FROM item_outcome WHERE event IN ({marks})"  # noqa: S608 - marks only
-        rows = index.select(query, chunk) if item is None else index.select(f"{query} AND item = ?", (*chunk, item))
-        for event, name, kind, hard, soft, failure in rows:
-            yield OutcomeRow(event=event, item=name, task_type=kind, hard=hard, soft=soft, failed=failure)
+        rows = index.named(query, chunk) if item is None else index.named(f"{query} AND item = ?", (*chunk, item))
+        yield from (OutcomeRow(**row) for row in rows)
 
 
 def item_names(index: Index, run: str) -> tuple[str, ...]:
@@ -147,10 +149,7 @@ def noted_commits(index: Index, run: str) -> tuple[tuple[str, str], ...]:
     return tuple(index.select(query, (run,)))
 
 
-def _measured(row: tuple[Any, ...]) -> MeasuredRow:
-    *facts, source, bound, n, count = row
-    names = ("run", "commit", "kind", "version", "base", "step", "epoch", "number", "origin", "title", "event", "score")
-    values = dict(zip(names, facts, strict=True))
-    kind = EventKind(values.pop("kind"))
-    is_measured = values["event"] is not None and (source is None or kind in SAME_TEXT)
-    return MeasuredRow(kind=kind, measured=is_measured, bound=bound, n=n or 0, scored=count or 0, **values)
+def _measured(row: dict[str, Any]) -> MeasuredRow:
+    source, values = row.pop("inherited"), typed(row)
+    is_measured = row["event"] is not None and (source is None or values["kind"] in SAME_TEXT)
+    return MeasuredRow(measured=is_measured, **values)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from skillgit.domain.address import Address
@@ -12,7 +11,7 @@ from skillgit.domain.event_kinds import AddressKind, EventKind
 from skillgit.domain.rehearsal import rehearsal
 from skillgit.index.log_filter import KEY, Selection, condition, key_of
 from skillgit.index.refresh import Index
-from skillgit.index.rows import ItemRow, LogRow, ProgressRow, RunRow
+from skillgit.index.rows import ItemRow, LogRow, ProgressRow, RunRow, moment, typed
 from skillgit.index.schema import SCORE
 from skillgit.lazy import loaded_on_use
 from skillgit.store import refs
@@ -27,32 +26,23 @@ if TYPE_CHECKING:
 
 _RUNS = """
     SELECT r.name, r.skill, r.environment, r.outcome, r.steps, r.total_steps, r.versions, r.rejected, r.merges,
-           r.best_version, (SELECT score FROM scoreboard WHERE run = r.name AND version = r.best_version),
-           (SELECT score FROM scoreboard WHERE run = r.name AND version = 0), r.metric, r.started, r.updated, r.calls,
-           r.tokens_in, r.tokens_out, r.usd, r.selection_items, r.selection_saved,
-           (SELECT scored FROM version WHERE run = r.name AND version = r.best_version), s.target, s.optimizer,
-           (SELECT SUM(unpriced) FROM tally WHERE run = r.name AND level < 2),
-           (SELECT SUM(reused) FROM tally WHERE run = r.name AND level < 2),
-           (SELECT SUM(unidentified) FROM tally WHERE run = r.name AND level < 2)
+           r.best_version,
+           COALESCE((SELECT score FROM scoreboard WHERE run = r.name AND version = r.best_version), 0.0) AS best_score,
+           COALESCE((SELECT score FROM scoreboard WHERE run = r.name AND version = 0), 0.0) AS first_score, r.metric,
+           r.started, r.updated, r.calls, r.tokens_in, r.tokens_out, r.usd,
+           COALESCE(r.selection_items, 0) AS selection_items, COALESCE(r.selection_saved, 0) AS selection_saved,
+           COALESCE((SELECT scored FROM version WHERE run = r.name AND version = r.best_version), 0) AS best_items,
+           COALESCE(s.target, '') AS target, COALESCE(s.optimizer, '') AS optimizer,
+           COALESCE((SELECT SUM(unpriced) FROM tally WHERE run = r.name AND level < 2), 0) AS unpriced,
+           COALESCE((SELECT SUM(reused) FROM tally WHERE run = r.name AND level < 2), 0) AS reused,
+           COALESCE((SELECT SUM(unidentified) FROM tally WHERE run = r.name AND level < 2), 0) AS unidentified
     FROM run r LEFT JOIN version f ON f.run = r.name AND f.version = 0 LEFT JOIN event s ON s.id = f.event"""
 """Scores are looked up run by run: joined to the runs, the board would be made of all versions for each look."""
-_RUN_FIELDS = (
-    *("name", "skill", "environment", "outcome", "steps", "total_steps", "versions", "rejected", "merges"),
-    *("best_version", "best_score", "first_score", "metric", "started", "updated", "calls", "tokens_in", "tokens_out"),
-    *("usd", "selection_items", "selection_saved", "best_items", "target", "optimizer", "unpriced"),
-    *("reused", "unidentified"),
-)
-"""The fields of a row that the columns of that query are, in order."""
 _LOG = """
-    SELECT l.run, l.oid, l.kind, l.version, l.base, l.step, l.epoch, l.title, l.origin, l.time, l.score, l.delta,
-           l.measured, l.bound, l.current, l.decision, l.is_best, l.is_head, l.at, l.number, l.of, l.author,
-           l.joined, l.tokens, l.tokens_before, (SELECT r.skill FROM run r WHERE r.name = l.run)
+    SELECT l.run, l.oid AS "commit", l.kind, l.version, l.base, l.step, l.epoch, l.title, l.origin, l.time, l.score,
+           l.delta, l.measured, l.bound, l.current, l.decision, l.is_best, l.is_head, l.at, l.number, l.of, l.author,
+           l.joined, l.tokens, l.tokens_before, (SELECT r.skill FROM run r WHERE r.name = l.run) AS skill
     FROM log l"""
-_LOG_FIELDS = (
-    *("run", "commit", "kind", "version", "base", "step", "epoch", "title", "origin", "time", "score", "delta"),
-    *("measured", "bound", "current", "decision", "is_best", "is_head", "at", "number", "of", "author", "joined"),
-    *("tokens", "tokens_before", "skill"),
-)
 _OF_RUN = " WHERE l.run = ? AND l.version ="
 
 
@@ -68,12 +58,12 @@ def runs_of_skill(index: Index, skill: str) -> tuple[str, ...]:
 
 def run_rows(index: Index, live: Mapping[str, int]) -> tuple[RunRow, ...]:
     """Return all runs, the one with the newest event first; ``live`` is run to the process that trains it now."""
-    rows = index.select(f"{_RUNS} ORDER BY r.updated DESC, r.started DESC, r.name")
+    rows = index.named(f"{_RUNS} ORDER BY r.updated DESC, r.started DESC, r.name")
     return _run_rows(index, rows, live)
 
 
 def run_row(index: Index, run: str, live: Mapping[str, int]) -> RunRow | None:
-    rows = index.select(f"{_RUNS} WHERE r.name = ?", (run,))
+    rows = index.named(f"{_RUNS} WHERE r.name = ?", (run,))
     return next(iter(_run_rows(index, rows, live)), None)
 
 
@@ -191,15 +181,12 @@ def measured_evidence(index: Index, row: LogRow) -> str:
 def item_rows(index: Index, row: LogRow) -> tuple[ItemRow, ...]:
     """Return item outcomes by name, of a slow merge from its proposal, of an unmeasured reversion from its target."""
     events, values = _measured_by(row)
-    rows = index.select(
+    rows = index.named(
         "SELECT item, task_type, hard, soft, failed, tokens FROM item_outcome"  # noqa: S608 - both queries are above
         f" WHERE event IN ({events}) ORDER BY item",
         values,
     )
-    return tuple(
-        ItemRow(item=item, task_type=kind, hard=hard, soft=soft, failed=why, tokens=tokens)
-        for item, kind, hard, soft, why, tokens in rows
-    )
+    return tuple(ItemRow(**row) for row in rows)
 
 
 def events_of(index: Index, run: str, kind: str = "") -> int:
@@ -220,9 +207,13 @@ def neighbours(index: Index, row: LogRow) -> tuple[LogRow | None, LogRow | None]
 
 
 def _log(index: Index, tail: str, values: list[object]) -> tuple[LogRow, ...]:
-    rows = index.select(_LOG + tail, values)
-    branches = _branches(index, [row[1] for row in rows])
-    return tuple(_log_row(row, branches.get(row[1], ())) for row in rows)
+    rows = index.named(_LOG + tail, values)
+    branches = _branches(index, [row["commit"] for row in rows])
+    flags = ("measured", "is_best", "is_head")
+    return tuple(
+        LogRow(**typed(row) | {name: bool(row[name]) for name in flags}, refs=branches.get(row["commit"], ()))
+        for row in rows
+    )
 
 
 def _branches(index: Index, commits: list[str]) -> dict[str, tuple[str, ...]]:
@@ -241,33 +232,17 @@ def _first(rows: Iterable[LogRow]) -> LogRow | None:
     return next(iter(rows), None)
 
 
-def _moment(seconds: int) -> datetime:
-    return datetime.fromtimestamp(seconds, UTC)
+def _run_rows(index: Index, rows: list[dict[str, Any]], live: Mapping[str, int]) -> tuple[RunRow, ...]:
+    tests = tested(index, {row["name"]: row["best_version"] for row in rows})
+    return tuple(_run_row(row, live, tests.get(row["name"])) for row in rows)
 
 
-def _run_rows(index: Index, rows: list[tuple[Any, ...]], live: Mapping[str, int]) -> tuple[RunRow, ...]:
-    tests = tested(index, {row[0]: row[9] for row in rows})
-    return tuple(_run_row(row, live, tests.get(row[0])) for row in rows)
-
-
-def _run_row(row: tuple[Any, ...], live: Mapping[str, int], test: Tested | None) -> RunRow:
-    values = dict(zip(_RUN_FIELDS, row, strict=True))
-    counts = ("selection_items", "selection_saved", "best_items", "unpriced", "reused", "unidentified")
-    values |= {name: values[name] or 0 for name in counts}
-    values |= {"usd": values["usd"] if values["usd"] or not values["unpriced"] else None}
-    values |= {name: values[name] or 0.0 for name in ("best_score", "first_score")}
-    values |= {name: values[name] or "" for name in ("target", "optimizer")}
-    values |= {"rehearsal": rehearsal(target=values["target"], optimizer=values["optimizer"])}
-    values |= {name: _moment(values[name]) for name in ("started", "updated")}
+def _run_row(row: dict[str, Any], live: Mapping[str, int], test: Tested | None) -> RunRow:
+    values = row | {name: moment(row[name]) for name in ("started", "updated")}
+    values |= {"usd": row["usd"] if row["usd"] or not row["unpriced"] else None}
+    values |= {"rehearsal": rehearsal(target=row["target"], optimizer=row["optimizer"])}
     values |= {"first_test": test.first, "best_test": test.best, "test_items": test.items} if test else {}
-    return RunRow(**values, running_pid=live.get(values["name"]))
-
-
-def _log_row(row: tuple[Any, ...], branches: tuple[str, ...]) -> LogRow:
-    values = dict(zip(_LOG_FIELDS, row, strict=True))
-    values |= {name: bool(values[name]) for name in ("measured", "is_best", "is_head")}
-    values |= {"kind": EventKind(values["kind"]), "time": _moment(values["time"]), "refs": branches}
-    return LogRow(**values)
+    return RunRow(**values, running_pid=live.get(row["name"]))
 
 
 _AT_THE_END = f"""
@@ -345,22 +320,14 @@ def tested(index: Index, best: dict[str, int]) -> dict[str, Tested]:
 
 
 _PROGRESS = """
-    SELECT MAX(step), MAX(epoch), MAX(version), MAX(CASE kind WHEN 'slow-proposed' THEN epoch END),
-           MAX(CASE origin WHEN 'meta' THEN epoch END), MAX(CASE kind WHEN 'measured' THEN version END), MAX(number),
-           MAX(kind = 'run-finished')
+    SELECT MAX(step) AS step, COALESCE(MAX(epoch), 0) AS epoch, COALESCE(MAX(version), 0) AS version,
+           COALESCE(MAX(CASE kind WHEN 'slow-proposed' THEN epoch END), 0) AS slow_epoch,
+           COALESCE(MAX(CASE origin WHEN 'meta' THEN epoch END), 0) AS meta_epoch,
+           MAX(CASE kind WHEN 'measured' THEN at END) AS measured, COALESCE(MAX(number), 0) AS interventions,
+           COALESCE(MAX(kind = 'run-finished'), 0) AS finished
     FROM event WHERE run = ?"""
 
 
 def progress(index: Index, run: str) -> ProgressRow:
-    row = index.select(_PROGRESS, (run,))[0]
-    step, epoch, version, slow_epoch, meta_epoch, last_measured, interventions, is_finished = row
-    return ProgressRow(
-        step=step,
-        epoch=epoch or 0,
-        version=version or 0,
-        slow_epoch=slow_epoch or 0,
-        meta_epoch=meta_epoch or 0,
-        measured=last_measured,
-        interventions=interventions or 0,
-        finished=bool(is_finished),
-    )
+    (row,) = index.named(_PROGRESS, (run,))
+    return ProgressRow(**row | {"finished": bool(row["finished"])})

@@ -110,14 +110,28 @@ class Index:
             self._leave_disk(error)
 
     def select(self, query: str, parameters: Sequence[object] | Mapping[str, object] = ()) -> list[Any]:
+        return self._answer(query, parameters)[1]
+
+    def named(self, query: str, parameters: Sequence[object] | Mapping[str, object] = ()) -> list[dict[str, Any]]:
+        """Return each row that a query finds, by the names of its columns."""
+        names, rows = self._answer(query, parameters)
+        return [dict(zip(names, row, strict=True)) for row in rows]
+
+    def _answer(
+        self, query: str, parameters: Sequence[object] | Mapping[str, object]
+    ) -> tuple[list[str], list[tuple[Any, ...]]]:
+        def answer() -> tuple[list[str], list[tuple[Any, ...]]]:
+            cursor = self.connection.execute(query, parameters)
+            return [column[0] for column in cursor.description or ()], cursor.fetchall()
+
         try:
-            return self.connection.execute(query, parameters).fetchall()
+            return answer()
         except (sqlite3.DatabaseError, ValueError) as error:
             if not self.on_disk:
                 raise
             # damage deep in the file shows only when it is read; text that is none, even in SQLite's own messages
             self._leave_disk(error)
-            return self.connection.execute(query, parameters).fetchall()
+            return answer()
 
     def column(self, query: str, parameters: Sequence[object] | Mapping[str, object] = ()) -> tuple[Any, ...]:
         """Return the first value of each row that a query finds."""

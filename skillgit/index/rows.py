@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
+from typing import Any
 
 from skillgit.domain.address import Address, address_of
 from skillgit.domain.cost import Cost
@@ -65,6 +66,16 @@ class RunRow:
     def words(self) -> str:
         """How it ended with its remarks; empty while it is not finished."""
         return ", ".join((self.outcome, *self.remarks)) if self.outcome else ""
+
+
+def moment(seconds: int) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)
+
+
+def typed(row: dict[str, Any]) -> dict[str, Any]:
+    """Return the columns of an event with its kind and, where it is there, its time as what they are."""
+    time = {"time": moment(row["time"])} if "time" in row else {}
+    return row | {"kind": EventKind(row["kind"])} | time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

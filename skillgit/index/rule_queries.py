@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import Any
+from datetime import datetime
 
-from skillgit.domain.event_kinds import EventKind
 from skillgit.index.refresh import Index
-from skillgit.index.rows import EventRow
+from skillgit.index.rows import EventRow, typed
 from skillgit.index.schema import SCORE
 
 _AT_ONCE = 500
@@ -17,8 +15,9 @@ _AT_ONCE = 500
 _MERGED_AS = """(SELECT m.version FROM event m WHERE m.run = l.run AND m.step >= l.step AND m.kind = 'slow-merged'
                  AND m.epoch >= l.epoch ORDER BY m.step LIMIT 1)"""
 _ORIGIN = f"""
-    SELECT l.run, l.oid, l.kind, l.origin, CASE l.kind WHEN 'slow-proposed' THEN {_MERGED_AS} ELSE l.version END,
-           l.base, l.step, l.epoch, l.title, l.time, l.score, l.delta, l.bound, l.decision, e.evidence, e.number, e.of
+    SELECT l.run, l.oid AS "commit", l.kind, l.origin,
+           CASE l.kind WHEN 'slow-proposed' THEN {_MERGED_AS} ELSE l.version END AS version, l.base, l.step, l.epoch,
+           l.title, l.time, l.score, l.delta, l.bound, l.decision, e.evidence, e.number, e.of
     FROM log l JOIN event e ON e.id = l.id"""  # noqa: S608 - names are ours
 _FLIPS = f"""
     SELECT o.item, {SCORE.format("o")} > {SCORE.format("b")}
@@ -61,23 +60,24 @@ def origins(index: Index, commits: Collection[str]) -> dict[str, OriginRow]:
     events: dict[str, OriginRow] = {}
     for start in range(0, len(oids), _AT_ONCE):
         part = oids[start : start + _AT_ONCE]
-        rows = index.select(f"{_ORIGIN} WHERE l.oid IN ({', '.join('?' * len(part))})", part)
-        events |= {row[1]: _origin(row) for row in rows}
+        rows = index.named(f"{_ORIGIN} WHERE l.oid IN ({', '.join('?' * len(part))})", part)
+        events |= {row["commit"]: OriginRow(**typed(row)) for row in rows}
     return events
 
 
 def origin_of_version(index: Index, run: str, version: int) -> OriginRow | None:
-    return next(map(_origin, index.select(f"{_ORIGIN} WHERE l.run = ? AND l.version = ?", (run, version))), None)
+    rows = index.named(f"{_ORIGIN} WHERE l.run = ? AND l.version = ?", (run, version))
+    return next((OriginRow(**typed(row)) for row in rows), None)
 
 
 def edits(index: Index, commit: str) -> tuple[EditRow, ...]:
     """Return the edits of the event in ``commit``, in their order."""
-    rows = index.select(
+    rows = index.named(
         "SELECT d.op, d.file, d.support, d.source FROM edit d JOIN event e ON e.id = d.event"
         " WHERE e.oid = ? ORDER BY d.position",
         (commit,),
     )
-    return tuple(EditRow(op=op, file=file, support=support, source=source) for op, file, support, source in rows)
+    return tuple(EditRow(**row) for row in rows)
 
 
 def flipped(index: Index, commit: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -130,11 +130,3 @@ def notes_about(index: Index, run: str, kind: str) -> tuple[tuple[int | None, st
         (run, f'"{kind}"'),
     )
     return tuple((version, str(line)) for version, line in rows)
-
-
-def _origin(row: Sequence[Any]) -> OriginRow:
-    *facts, evidence, number, of = row
-    names = ("run", "commit", "kind", "origin", "version", "base", "step", "epoch", "title", "time")
-    values = dict(zip((*names, "score", "delta", "bound", "decision"), facts, strict=True))
-    values |= {"kind": EventKind(values["kind"]), "time": datetime.fromtimestamp(values["time"], UTC)}
-    return OriginRow(evidence=evidence or "", number=number or 0, of=of or "", **values)

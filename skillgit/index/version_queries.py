@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from skillgit.domain.address import version_label
@@ -13,6 +13,7 @@ from skillgit.domain.event import Event
 from skillgit.domain.event_kinds import EventKind
 from skillgit.errors import InvariantError
 from skillgit.index.refresh import Index
+from skillgit.index.rows import moment
 from skillgit.index.schema import SCORE
 
 
@@ -163,14 +164,16 @@ class ScoreRow:
     time: datetime | None  # when it was measured, UTC; absent if nothing was
 
 
-_COLUMNS = "e.oid, e.title, m.item_set, m.n, m.scored, m.hard, m.soft, x.target"
+_COLUMNS = """e.oid AS "commit", e.title, COALESCE(m.item_set, '') AS item_set, COALESCE(m.n, 0) AS n,
+    COALESCE(m.scored, 0) AS scored, m.hard, m.soft, COALESCE(x.target, '') AS target, x.time"""
 
 
 def selection_scores(index: Index, run: str, versions: Collection[int] = ()) -> tuple[ScoreRow, ...]:
     """Return ``versions`` of ``run``, by default all, with their scores on the selection split, oldest first."""
     only = " AND v.version IN (SELECT value FROM json_each(?))" if versions else ""
-    rows = index.select(
-        f"SELECT v.version, {_COLUMNS}, v.inherited IS NOT NULL, x.time FROM version v JOIN event e ON e.id = v.event"  # noqa: S608 - columns are ours
+    rows = index.named(
+        f"SELECT v.version, {_COLUMNS}, v.inherited IS NOT NULL AS inherited"  # noqa: S608 - columns are ours
+        " FROM version v JOIN event e ON e.id = v.event"
         " LEFT JOIN event x ON x.id = v.measured_by LEFT JOIN evaluation m ON m.event = x.id AND m.position = 0"
         f" WHERE v.run = ?{only} ORDER BY v.version",
         (run, json.dumps([*versions])) if versions else (run,),
@@ -180,8 +183,8 @@ def selection_scores(index: Index, run: str, versions: Collection[int] = ()) -> 
 
 def final_scores(index: Index, run: str, split: str) -> tuple[ScoreRow, ...]:
     """Return the scores on ``split`` that ``run`` measured at its end, by version."""
-    rows = index.select(
-        f"SELECT m.version, {_COLUMNS}, 0, x.time FROM event x JOIN evaluation m ON m.event = x.id"  # noqa: S608 - columns are ours
+    rows = index.named(
+        f"SELECT m.version, {_COLUMNS}, 0 AS inherited FROM event x JOIN evaluation m ON m.event = x.id"  # noqa: S608 - columns are ours
         " JOIN version v ON v.run = x.run AND v.version = m.version JOIN event e ON e.id = v.event"
         " WHERE x.run = ? AND x.kind = 'run-finished' AND m.split = ? ORDER BY m.version",
         (run, split),
@@ -210,21 +213,9 @@ def noted_events(index: Index, run: str) -> tuple[str, ...]:
     return index.column(query, (run,))
 
 
-def _row(row: tuple[Any, ...]) -> ScoreRow:
-    version, commit, title, item_set, n, count, hard, soft, target, is_inherited, time = row
-    return ScoreRow(
-        version=version,
-        commit=commit,
-        title=title,
-        item_set=item_set or "",
-        n=n or 0,
-        scored=count or 0,
-        hard=hard,
-        soft=soft,
-        target=target or "",
-        inherited=bool(is_inherited),
-        time=None if time is None else datetime.fromtimestamp(time, UTC),
-    )
+def _row(row: dict[str, Any]) -> ScoreRow:
+    time = None if row["time"] is None else moment(row["time"])
+    return ScoreRow(**row | {"inherited": bool(row["inherited"]), "time": time})
 
 
 _COURSES = f"""
@@ -264,25 +255,13 @@ def note_lines(index: Index, commit: str) -> tuple[str, ...]:
 
 def final_rows(index: Index, run: str, version: int) -> tuple[FinalRow, ...]:
     """Return what ``run`` measured of ``version`` at its end."""
-    rows = index.select(
+    rows = index.named(
         "SELECT e.split, e.item_set, e.n, e.scored, e.hard, e.soft, e.seed, f.time"
         " FROM evaluation e JOIN event f ON f.id = e.event"
         " WHERE f.run = ? AND f.kind = 'run-finished' AND e.version = ? ORDER BY e.position",
         (run, version),
     )
-    return tuple(
-        FinalRow(
-            split=split,
-            item_set=item_set,
-            n=n,
-            scored=count,
-            hard=hard,
-            soft=soft,
-            seed=seed,
-            time=datetime.fromtimestamp(time, UTC),
-        )
-        for split, item_set, n, count, hard, soft, seed, time in rows
-    )
+    return tuple(FinalRow(**row | {"time": moment(row["time"])}) for row in rows)
 
 
 def feedback_lines(index: Index) -> tuple[tuple[str, str], ...]:

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from operator import attrgetter
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from skillgit.domain.address import Address, version_label
 from skillgit.domain.event import FACTS_OF, Event, OrderKey
@@ -36,7 +36,7 @@ from skillgit.domain.proposal import Change, Origin
 from skillgit.domain.untrusted.model_text import clean_paragraphs, storable, verbatim
 from skillgit.errors import DataError, InvariantError, TrailerError
 from skillgit.store.trailer_table import KINDS, TRAILERS
-from skillgit.store.trailer_values import NEEDED, Record, read_cost
+from skillgit.store.trailer_values import NEEDED, read_cost
 from skillgit.store.trailers import PREFIX, TrailerBlock, format_block, parse_block
 
 _WIDTH = 72
@@ -201,7 +201,7 @@ def _trailers(event: Event, evidence: str) -> Iterator[tuple[str, str]]:
         raise InvariantError(
             f"{version_label(event.version)} is an edit, which only its author can commit", hint="git commit"
         )
-    for trailer, absent in _WRITTEN[event.kind]:
+    for trailer, _, absent in _BORNE[event.kind]:
         value: Any = attrgetter(trailer.attribute)(event) if trailer.attribute else event
         if trailer.many:
             yield from ((trailer.key, trailer.form.write(part)) for part in value)
@@ -241,17 +241,19 @@ def _event(block: TrailerBlock, body: dict[str, Any], read_slow: Callable[[str],
     if kind is None:
         raise TrailerError(f"there is no event '{name}'", hint="install a newer skillgit")
     values = {name: value for name, value in body.items() if name in FACTS_OF[kind].names}
-    for trailer in _PLANS[kind]:
+    for trailer, read, absent in _BORNE[kind]:
+        if trailer.key in _COSTS:
+            continue  # which are read together
         if trailer.many:
-            values[trailer.attribute] = tuple(map(trailer.read, block.all(trailer.key)))
+            values[trailer.attribute] = tuple(map(read, block.all(trailer.key)))
             continue
         text = block.one(trailer.key)
-        value = trailer.absent
+        value = absent
         if text:
             try:
-                value = trailer.read(text)
+                value = read(text)
             except (ValueError, KeyError):
-                sentence = f"{PREFIX}{trailer.key} is {text!r}, not {trailer.name}"
+                sentence = f"{PREFIX}{trailer.key} is {text!r}, not {trailer.form.name}"
                 raise TrailerError(sentence, hint="skillgit fsck") from None
         elif value is NEEDED:
             raise TrailerError(f"the commit has no trailer {PREFIX}{trailer.key}", hint="skillgit fsck")
@@ -267,38 +269,17 @@ def _event(block: TrailerBlock, body: dict[str, Any], read_slow: Callable[[str],
     return Event(kind=kind, **values)
 
 
-class _Reading(NamedTuple):
-    """How a trailer of events of one kind is read; see ``trailer_table``."""
-
-    key: str
-    name: str
-    attribute: str
-    read: Callable[[str], Any]
-    absent: Any
-    many: bool
-
-
-def _plan(kind: EventKind) -> list[_Reading]:
-    """Return how the trailers of ``kind`` are read, except for its cost, which is read together with its parts."""
-    return [
-        _Reading(
-            trailer.key,
-            "a value" if isinstance(trailer.form, Record) else trailer.form.name,
-            trailer.attribute,
-            lru_cache(_FEW)(trailer.form.read) if trailer.repeats else trailer.form.read,
-            trailer.said_by_absence(kind),
-            trailer.many,
-        )
-        for trailer in TRAILERS
-        if kind in trailer.kinds and trailer.key not in _COSTS
-    ]
-
-
 _KINDS = {str(kind): kind for kind in KINDS}
-_WRITTEN = {
-    kind: [(trailer, trailer.said_by_absence(kind)) for trailer in TRAILERS if kind in trailer.kinds] for kind in KINDS
+_READERS = {id(trailer): lru_cache(_FEW)(trailer.form.read) for trailer in TRAILERS if trailer.repeats}
+_BORNE = {
+    kind: [
+        (trailer, _READERS.get(id(trailer), trailer.form.read), trailer.said_by_absence(kind))
+        for trailer in TRAILERS
+        if kind in trailer.kinds
+    ]
+    for kind in KINDS
 }
-_PLANS = {kind: _plan(kind) for kind in KINDS}
+"""The trailers of a kind, how each is read, and what its absence says."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

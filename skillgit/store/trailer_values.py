@@ -117,6 +117,8 @@ class Record(Generic[T]):
         elsewhere: The attribute, with its default, that a trailer of its own says.
     """
 
+    name = "a value"
+
     def __init__(
         self, make: Callable[..., T], *fields: Field, inner: tuple[str, Record[Any]] | None = None, elsewhere: str = ""
     ) -> None:
