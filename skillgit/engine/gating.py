@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from skillgit.domain.address import version_label
 from skillgit.domain.evaluation import Evaluation, EvaluationSummary, FailedToEvaluate, Outcome, Scored, Split
@@ -156,7 +156,7 @@ def judged(session: Session, state: RunState, comparison: MeasuredCandidate, *, 
     )
 
 
-def judged_event(session: Session, state: RunState, judgement: Judgement, **facts: object) -> Event:
+def judged_event(session: Session, state: RunState, judgement: Judgement, **facts: Any) -> Event:  # noqa: ANN401 - facts have types of their own
     """Return the event of a candidate, by default on the current version, with ``facts`` besides the judgement's."""
     facts = {"base": state.version} | facts
     facts |= {
@@ -170,8 +170,8 @@ def judged_event(session: Session, state: RunState, judgement: Judgement, **fact
         "models": session.models,
     }
     if judgement.verdict.decision.accepted:
-        return Event(kind=EventKind.ACCEPTED, **facts, version=state.version + 1)  # type: ignore[arg-type]
-    return Event(kind=EventKind.REJECTED, **facts, at=state.version if state.version != facts["base"] else None)  # type: ignore[arg-type]
+        return Event(kind=EventKind.ACCEPTED, **facts, version=state.version + 1)
+    return Event(kind=EventKind.REJECTED, **facts, at=state.version if state.version != facts["base"] else None)
 
 
 async def measured_base(session: Session, skill: Skill, version: int) -> tuple[Evaluation, evidence_files.Evidence]:

@@ -62,7 +62,8 @@ def candidates(index: Index, run: str) -> tuple[MeasuredRow, ...]:
     rows = index.named(
         f"SELECT {_EVENT}, e.version, e.id AS event,"  # noqa: S608 - ours
         " CASE WHEN c.stopped THEN NULL ELSE c.score END AS score,"
-        " NULL AS inherited, CASE WHEN c.stopped THEN c.score END AS bound, m.n, m.scored FROM event e JOIN candidate c ON c.event = e.id"
+        " NULL AS inherited, CASE WHEN c.stopped THEN c.score END AS bound, m.n, m.scored"
+        " FROM event e JOIN candidate c ON c.event = e.id"
         " JOIN evaluation m ON m.event = e.id AND m.position = 0"
         " WHERE e.run = ? AND e.kind IN ('rejected', 'slow-proposed') AND c.score IS NOT NULL"
         " ORDER BY e.at, e.step, e.rank, e.number",

@@ -8,19 +8,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from math import isfinite
-from typing import Any, Final, Generic, NamedTuple, TypeVar
+from typing import Any, Final, Generic, NamedTuple, TypeVar, cast, get_args, get_type_hints
 from urllib.parse import unquote
 
 from skillgit.domain.address import version_label
 from skillgit.domain.cost import Cost, CostPart
-from skillgit.domain.document_rewrite import UpdateMode
-from skillgit.domain.edit import EditSource, Op
 from skillgit.domain.evaluation import EvaluationSummary, Gauge, LoadCounts, Metric, Split
 from skillgit.domain.event import Inherited, Measurement, Models
 from skillgit.domain.event_kinds import AddressKind
-from skillgit.domain.gate_decision import Decision, NoRegression, Objective, Verdict
+from skillgit.domain.gate_decision import Decision, NoRegression, Verdict
 from skillgit.domain.placebo import Placebo
-from skillgit.domain.proposal import BudgetSource, EditRecord, Origin, PatchCounts, Screening
+from skillgit.domain.proposal import EditRecord, Origin, PatchCounts, Screening
 from skillgit.domain.protected_regions import AppendixCounts
 from skillgit.domain.served_model import ServedModel, read_facts, write_facts
 from skillgit.errors import TrailerError
@@ -214,28 +212,32 @@ def default_of(make: Callable[..., object], name: str) -> Any:  # noqa: ANN401 -
     return NEEDED if entry.default is dataclasses.MISSING else entry.default
 
 
-EDIT = Record(
-    EditRecord,
-    Field("op", member(Op)),
-    Field("file", TEXT),
-    Field("support", INTEGER),
-    Field("source", member(EditSource)),
-    Field("anchor", TEXT),
-    Field("fixed", INTEGER),
-    Field("broken", INTEGER),
-)
-PATCH = Record(
-    PatchCounts,
-    Field("merged", INTEGER),
-    Field("ranked", INTEGER),
-    Field("applied", INTEGER),
-    Field("skipped", INTEGER),
-    Field("budget", INTEGER, absent=None),
-    Field("by", member(BudgetSource)),
-    Field("mode", member(UpdateMode)),
-    Field("salvaged", flag("true", means=True)),
-    Field("rules", INTEGER, absent=None),
-)
+_OF_TYPE: dict[object, TokenKind] = {int: INTEGER, float: NUMBER, str: TEXT}
+
+
+def record_of(make: type[T], *extra: Field, elsewhere: str = "", **fields: Field) -> Record[T]:
+    """Return the record of a dataclass: a field for each attribute, in their order, called like it.
+
+    ``fields`` are those that differ, by attribute, and ``extra`` those that come after all others. An attribute that
+    may be None and has no default is None where its field is absent.
+    """
+    hints = get_type_hints(make)
+    derived: list[Field] = []
+    for entry in dataclasses.fields(cast("Any", make)):
+        if entry.name == elsewhere:
+            continue
+        hint = hints[entry.name]
+        value_type = hint if isinstance(hint, type) else get_args(hint)[0]
+        kind = member(value_type) if issubclass(value_type, StrEnum) else _OF_TYPE.get(value_type, TEXT)
+        is_optional = type(None) in get_args(hint) and default_of(make, entry.name) is NEEDED
+        usual = Field(entry.name.replace("_", "-"), kind, entry.name, absent=None if is_optional else AS_THE_CLASS)
+        own = fields.get(entry.name, usual)
+        derived.append(own if own.name else dataclasses.replace(own, name=entry.name))
+    return Record(make, *derived, *extra, elsewhere=elsewhere)
+
+
+EDIT = record_of(EditRecord)
+PATCH = record_of(PatchCounts, salvaged=Field("salvaged", flag("true", means=True)))
 ORIGIN: Record[Mapping[str, Any]] = Record(
     dict,
     Field(WORD, member(Origin), "origin", absent=Origin.STEP),
@@ -243,7 +245,7 @@ ORIGIN: Record[Mapping[str, Any]] = Record(
     Field("of", TEXT),
 )
 """The attributes of a candidate that say where it comes from."""
-APPENDIX = Record(AppendixCounts, Field("added", INTEGER), Field("total", INTEGER), Field("consolidated", INTEGER))
+APPENDIX = record_of(AppendixCounts)
 LOADS = TokenKind(
     "three integers, as `loaded/ignored/unknown`",
     re.compile(r"[0-9]{1,15}/[0-9]{1,15}/[0-9]{1,15}"),
@@ -269,50 +271,23 @@ SUMMARY = Record(
 )
 _INHERITED = "inherited"
 INHERITED = Record(Inherited, Field("from", VERSION, "version"))
-GATE = Record(
+GATE = record_of(
     Verdict,
-    Field(WORD, member(Decision), "decision"),
-    Field("policy", TEXT, absent=NEEDED),
-    Field("metric", member(Metric)),
-    Field("score", NUMBER),
-    Field("current", NUMBER),
-    Field("best", NUMBER),
-    Field("fixed", INTEGER),
-    Field("broken", INTEGER),
-    Field("p", NUMBER),
-    Field("weight", NUMBER, "soft_weight", when=lambda verdict: verdict.metric is Metric.MIXED),
-    Field("alpha", NUMBER),
-    Field("margin", NUMBER),
-    Field("guard", member(NoRegression), "no_regression"),
-    Field("blocked", INTEGER, when=lambda verdict: verdict.no_regression is not NoRegression.NONE),
-    Field("repeats", INTEGER),
-    Field("gated", flag("no", means=False)),
-    Field("compared", INTEGER),
-    Field("lost", INTEGER),
-    Field("regained", INTEGER),
-    Field("outrun", INTEGER),
-    Field("objective", member(Objective)),
-    Field("tokens", NUMBER),
-    Field("tokens-before", NUMBER, "tokens_before"),
-    Field("tokens-best", NUMBER, "tokens_best"),
-    Field("tokens-p", NUMBER, "tokens_p"),
-    Field("token-margin", NUMBER, "token_margin"),
-    Field("max-tokens", INTEGER, "max_tokens"),
+    decision=Field(WORD, member(Decision)),
+    policy=Field("policy", TEXT, absent=NEEDED),
+    soft_weight=Field("weight", NUMBER, when=lambda verdict: verdict.metric is Metric.MIXED),
+    no_regression=Field("guard", member(NoRegression)),
+    blocked=Field("blocked", INTEGER, when=lambda verdict: verdict.no_regression is not NoRegression.NONE),
+    gated=Field("gated", flag("no", means=False)),
 )
-SCREENING = Record(
-    Screening,
-    Field("failing", INTEGER, absent=NEEDED),
-    Field("fixed", INTEGER, absent=NEEDED),
-    Field("solved", INTEGER, absent=NEEDED),
-    Field("broken", INTEGER, absent=NEEDED),
-)
-GAUGE = Record(
+SCREENING = record_of(Screening)
+GAUGE = record_of(
     Gauge,
-    Field(WORD, member(Metric), "metric", absent=NEEDED),
-    Field("weight", NUMBER, "soft_weight", when=lambda gauge: gauge.metric is Metric.MIXED),
+    metric=Field(WORD, member(Metric), absent=NEEDED),
+    soft_weight=Field("weight", NUMBER, when=lambda gauge: gauge.metric is Metric.MIXED),
 )
-PLACEBO = Record(Placebo, Field("n", INTEGER), Field("accepted", INTEGER), Field("rate", NUMBER, derived=True))
-MODELS = Record(Models, Field("target", TEXT), Field("optimizer", TEXT), Field("judge", TEXT))
+PLACEBO = record_of(Placebo, Field("rate", NUMBER, derived=True))
+MODELS = record_of(Models)
 FACTS = TokenKind(
     "facts, as `name:value+name:value`",
     TOKEN,
@@ -329,20 +304,16 @@ SERVED = Record(
     Field("pinned", flag("yes", means=True), "is_pinned"),
     Field("facts", FACTS),
 )
-COST = Record(
+_AMOUNTS = ("cached", "cache_written", "reasoning", "unpriced", "reused", "unidentified")
+COST = record_of(
     Cost,
-    Field("calls", AMOUNT, absent=NEEDED),
-    Field("in", AMOUNT, "tokens_in", absent=NEEDED),
-    Field("out", AMOUNT, "tokens_out", absent=NEEDED),
-    Field("usd", NUMBER, absent=NEEDED),
-    Field("seconds", NUMBER, absent=NEEDED),
-    Field("cached", AMOUNT),
-    Field("cache-written", AMOUNT, "cache_written"),
-    Field("reasoning", AMOUNT),
-    Field("unpriced", AMOUNT),
-    Field("reused", AMOUNT),
-    Field("unidentified", AMOUNT),
     elsewhere="parts",
+    calls=Field("calls", AMOUNT, absent=NEEDED),
+    tokens_in=Field("in", AMOUNT, absent=NEEDED),
+    tokens_out=Field("out", AMOUNT, absent=NEEDED),
+    usd=Field("usd", NUMBER, absent=NEEDED),
+    seconds=Field("seconds", NUMBER, absent=NEEDED),
+    **{name: Field(name.replace("_", "-"), AMOUNT) for name in _AMOUNTS},
 )
 SPENT = Record(CostPart, Field("role", TEXT), Field("stage", TEXT), inner=("cost", COST))
 

@@ -81,6 +81,7 @@ def test_an_edit_tells_its_author_and_has_no_score_until_it_is_measured(repo):
         assert [item.item for item in queries.item_rows(index, edited) if item.hard] == [f"q{n}" for n in range(6)]
         (run,) = queries.run_rows(index, {})
         assert (run.versions, run.best_version, run.best_score) == (3, 2, 0.75)
+        assert queries.progress(index, RUN).measured == 2
 
 
 def test_interventions_stand_in_the_log_with_their_number_and_where_they_came_from(repo):
