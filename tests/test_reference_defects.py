@@ -79,8 +79,8 @@ def prompts(backend: ToyBackend, kind: str) -> list[str]:
     ]
 
 
-def events(history: History, kind: type) -> list:
-    return [transition.event for transition in history if isinstance(transition.event, kind)]
+def events(history: History, kind: EventKind) -> list:
+    return [transition.event for transition in history if transition.event.kind is kind]
 
 
 def document(body: str) -> Skill:

@@ -187,7 +187,7 @@ def test_items_conversations_and_findings_are_evidence(repository, outputs):
     listed = skillgit("items", "--json", RUN, cwd=repository).out
     assert '"q07"' in listed
     accepted, rejected = (
-        next(record for record in records(repository) if isinstance(record.event, kind))
+        next(record for record in records(repository) if record.event.kind is kind)
         for kind in (EventKind.ACCEPTED, EventKind.REJECTED)
     )
     assert accepted.event.fixed == ("q05", "q06")
