@@ -270,6 +270,11 @@ class Event:
         object.__setattr__(self, "author", clean_line(self.author))
 
     @property
+    def fact_names(self) -> tuple[str, ...]:
+        """The facts that an event of its kind may have."""
+        return FACTS_OF[self.kind].names
+
+    @property
     def new_version(self) -> int | None:
         """The version that it makes; None if it makes none."""
         return None if self.kind is EventKind.MEASURED else self.version

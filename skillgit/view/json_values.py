@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import fields, is_dataclass
 from datetime import datetime
@@ -68,7 +68,9 @@ def _container(value: object) -> Json:
             "usd": value.known_usd
         }
     if is_dataclass(value) and not isinstance(value, type):
-        return {field.name: plain_value(getattr(value, field.name)) for field in fields(value)}
+        # an event has the facts of its kind, and none that only other kinds have
+        names: Iterable[str] = getattr(value, "fact_names", None) or (field.name for field in fields(value))
+        return {name: plain_value(getattr(value, name)) for name in names}
     if isinstance(value, Mapping):
         return {str(key): plain_value(inner) for key, inner in value.items()}
     if isinstance(value, AbstractSet):

@@ -17,7 +17,6 @@ from skillgit.app.workspace.revision import event_in, resolve_in
 from skillgit.app.workspace.revision_range import span_of, split_range
 from skillgit.app.workspace.workspace import Workspace, open_workspace
 from skillgit.domain.did_you_mean import did_you_mean
-from skillgit.domain.event import FACTS_OF
 from skillgit.domain.skill import DOCUMENT
 from skillgit.errors import NotFoundError, RevisionNotFoundError, UsageError
 from skillgit.index import index_check, log_filter, queries
@@ -42,7 +41,7 @@ def events(context: Context, words: Sequence[str] = (), *, all_runs: bool = Fals
             for commit in log_filter.commits(index, choice, at_once=_AT_ONCE):
                 record = read_commit(workspace.repo, commit)
                 event = record.event
-                values = {name: getattr(event, name) for name in FACTS_OF[event.kind].names}
+                values = {name: getattr(event, name) for name in event.fact_names}
                 # by its own name, lest it be read as the version of an evaluation
                 if event.inherited is not None:
                     values["evaluation"] = {"inherited_from": event.inherited}
