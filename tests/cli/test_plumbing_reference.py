@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import ast
 import inspect
-import os
 import re
 import typing
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
-from pathlib import Path
 from types import NoneType, UnionType
+
+from documents import check_part, page
 
 import skillgit.domain.cost
 import skillgit.domain.edit
@@ -25,9 +25,8 @@ from skillgit.domain import event as events
 from skillgit.domain.event_kinds import TRAITS, EventKind
 from skillgit.domain.untrusted.model_text import SkillText
 from skillgit.store.trailer_table import KINDS, TRAILERS
-from skillgit.store.trailer_values import MEASUREMENT, NEEDED, Record
+from skillgit.store.trailer_values import MEASUREMENT, NEEDED, Record, ValueForm
 
-PAGE = Path(__file__).parents[2] / "docs" / "scripting.md"
 WORDS = {
     name: value
     for module in (
@@ -78,9 +77,18 @@ HEAD = ["| field | type | meaning |", "|---|---|---|"]
 
 def table(kind: type, parts: dict[type, None]) -> list[str]:
     hints = typing.get_type_hints(kind, localns=WORDS)
-    said = meanings(kind)
-    rows = [f"| `{field.name}` | {shape(hints[field.name], parts)} | {said[field.name]} |" for field in fields(kind)]
-    return [*HEAD, *rows, ""]
+    said, written = meanings(kind), tokens(kind)
+    types = {field.name: shape(hints[field.name], parts) for field in fields(kind)}
+    for name in written.keys() - types:  # a property
+        text = inspect.cleandoc(getattr(kind, name).__doc__).partition("\n")[0]
+        said[name], types[name] = cell(text.removesuffix(".")), "in trailers only"
+    if not written:
+        return [*HEAD, *(f"| `{name}` | {types[name]} | {said[name]} |" for name in types), ""]
+    head = ["| field | type | token | absent | meaning |", "|---|---|---|---|---|"]
+    rows = [
+        f"| `{name}` | {types[name]} | {' | '.join(written.get(name, ('', '')))} | {said[name]} |" for name in types
+    ]
+    return [*head, *rows, ""]
 
 
 def shape(hint: object, parts: dict[type, None]) -> str:
@@ -126,39 +134,37 @@ def first_line(kind: type) -> str:
 
 
 def trailer_reference() -> str:
-    """Return the table of trailers, and one of the fields of each whose value has any."""
+    """Return the table of trailers; a value with fields has them in the table of its class."""
     lines = ["| trailer | on | value | says |", "|---|---|---|---|"]
-    records: dict[str, Record] = {}
     for trailer in TRAILERS:
         on = " ".join(kind for kind in KINDS if kind in trailer.kinds)
-        value = f"[fields](#skillgit-{trailer.key.lower()})" if isinstance(trailer.form, Record) else trailer.form.name
-        if isinstance(trailer.form, Record):
-            records.setdefault(trailer.key, trailer.form)
         said = f"{trailer.meaning}; one for each" if trailer.many else trailer.meaning
         whom = "every event" if len(trailer.kinds) == len(KINDS) else on
-        lines.append(f"| `Skillgit-{trailer.key}` | {whom} | {value} | {said} |")
-    for key, record in records.items():
-        lines += ["", f"### `Skillgit-{key}`", "", "| field | token | absent | says |", "|---|---|---|---|"]
-        lines += field_rows(record)
+        lines.append(f"| `Skillgit-{trailer.key}` | {whom} | {value_of(trailer.form)} | {said} |")
     return "\n".join(lines) + "\n"
 
 
-def field_rows(record: Record) -> list[str]:
-    kind = events.Event if record.make is dict else record.make
-    said = (
-        meanings(kind)
-        | ({name: fact.meaning for name, fact in events.FACTS.items()} if kind is events.Event else {})
-        | {
-            name: inspect.cleandoc(value.__doc__ or "").partition("\n")[0].removesuffix(".")
-            for name, value in vars(kind).items()
-            if isinstance(value, property)
-        }
-    )
-    rows = []
-    for field in record.fields:
-        key = f"`{field.key}=`" if field.key else "the word before the fields"
-        rows.append(f"| {key} | {field.kind.name} | {absence(record.absent(field))} | {said[field.attribute]} |")
-    return rows + (field_rows(record.inner[1]) if record.inner else [])
+def value_of(form: ValueForm | Record) -> str:
+    if not isinstance(form, Record):
+        return form.name
+    if form.make is dict:
+        return " ".join(f"`{field.key}=`" if field.key else field.kind.name for field in form.fields)
+    return f"[{form.make.__name__}](#{form.make.__name__.lower()})"
+
+
+RECORDS = {trailer.form.make: trailer.form for trailer in TRAILERS if isinstance(trailer.form, Record)}
+"""The classes that trailers write, with how they do."""
+
+
+def tokens(kind: type) -> dict[str, tuple[str, str]]:
+    """Return for each field of a class its token in a trailer, and what the absence of the token says."""
+    if (record := RECORDS.get(kind)) is None:
+        return {}
+    written = {
+        field.attribute: (f"`{field.key}=`" if field.key else "the first word", absence(record.absent(field)))
+        for field in record.fields
+    }
+    return written | ({record.inner[0]: ("its tokens", "never")} if record.inner else {})
 
 
 def absence(said: object) -> str:
@@ -170,32 +176,16 @@ def absence(said: object) -> str:
     return f"`{said}`" if isinstance(said, str) else str(said).lower()
 
 
-def written_anew(name: str, content: str) -> tuple[str, str]:
-    """Return the page as it is and as it should be, with ``content`` between the marks called ``name``."""
-    page = PAGE.read_text(encoding="utf-8")
-    head, begin, rest = page.partition(f"<!-- {name} -->\n")
-    _, end, tail = rest.partition(f"<!-- /{name} -->")
-    assert begin
-    assert end
-    wanted = f"{head}{begin}\n{content}\n{end}{tail}"
-    if os.environ.get("UPDATE_DOCS"):
-        PAGE.write_text(wanted, encoding="utf-8")
-        page = wanted
-    return page, wanted
-
-
 def test_the_reference_of_trailers_is_that_of_their_table():
-    page, wanted = written_anew("trailers", trailer_reference())
-    assert page == wanted, "run UPDATE_DOCS=1 pytest tests/cli/test_plumbing_reference.py"
+    check_part("scripting.md", "trailers", trailer_reference())
 
 
 def test_the_reference_of_the_stream_is_that_of_the_events():
-    page, wanted = written_anew("fields", reference())
-    assert page == wanted, "run UPDATE_DOCS=1 pytest tests/cli/test_plumbing_reference.py"
+    check_part("scripting.md", "fields", reference())
 
 
 def test_the_fields_that_all_events_have_are_those_of_the_stream():
-    text = PAGE.read_text(encoding="utf-8").partition("## Events\n")[2].partition("<!-- fields -->")[0]
+    text = page("scripting.md").partition("## Events\n")[2].partition("<!-- fields -->")[0]
     documented = set(re.findall(r"^\| `(\w+)` \|", text, flags=re.MULTILINE))
     source = ast.parse(inspect.getsource(__import__("skillgit.app.history.plumbing", fromlist=["events"])))
     mappings = (node for node in ast.walk(source) if isinstance(node, ast.Dict))

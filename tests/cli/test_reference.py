@@ -43,11 +43,8 @@ version, `head` and the name of the run the newest one. `RUN/v7` is v7 of RUN, `
 git revision will do too. `A..B` is what happened after A up to B. `--as-of REV` shows everything as it stood right
 after REV.
 
-Results go to stdout; progress, notes and errors go to stderr. What the exit status means is in
-[Scripting](scripting.md#exit-codes).
-
-`--json` prints one document with a `schema`; `--plain` prints the rows of a list as tab-separated columns. They ignore
-colour, pager, width and locale, and change only with the number of the schema.
+Results go to stdout; progress, notes and errors go to stderr. [Scripting](scripting.md) has exit codes, `--json` and
+`--plain`.
 
 An option has one meaning wherever it stands. `-n` is `--dry-run`, and counts are `--limit N`; only `log -n N` is
 `--limit` too, for git's is, and `log` does nothing that could be tried dry. `-o KEY=VALUE` is a setting,
