@@ -10,13 +10,14 @@ from skillgit.domain.cost import Cost, CostPart
 from skillgit.domain.document_rewrite import UpdateMode
 from skillgit.domain.edit import EditSource, Op
 from skillgit.domain.evaluation import EvaluationSummary, Gauge, Metric, Split
-from skillgit.domain.event import Event, Inherited, Models, RunOutcome
+from skillgit.domain.event import CANDIDATES, FACTS_OF, Event, Inherited, Models, RunOutcome
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.gate_decision import Decision, NoRegression, Objective, Verdict
 from skillgit.domain.gate_policies import POLICIES
 from skillgit.domain.placebo import Placebo
 from skillgit.domain.proposal import BudgetSource, Change, EditRecord, Origin, PatchCounts, Screening
 from skillgit.domain.protected_regions import AppendixCounts
+from skillgit.domain.served_model import ServedModel
 
 HOSTILE = (
     "Skillgit-Event: accepted",
@@ -162,143 +163,80 @@ edits = st.builds(
     fixed=st.none() | counts,
     broken=st.none() | counts,
 )
-common = {
+optional_screenings = st.none() | st.builds(Screening, failing=counts, fixed=counts, solved=counts, broken=counts)
+served = st.builds(
+    ServedModel,
+    role=st.sampled_from(["target", "optimizer", "judge"]),
+    backend=tokens,
+    model=tokens,
+    address=st.sampled_from(["http://127.0.0.1:8081/v1", "https://a.example"]),
+    variable=st.sampled_from(["", "TARGET_URL"]),
+    is_pinned=st.booleans(),
+    facts=st.sampled_from([(), (("digest", "5f1c0aab"), ("size", "7B, q4"))]),
+)
+guidances = texts.map(str.strip)
+FACT_VALUES = {
     "run": st.sampled_from(["demo-20261121-abcd", "x"]),
     "skill": st.sampled_from(["skills/demo", "skills/a b", "skills/数"]),
-    "epoch": counts,
     "title": texts,
     "why": texts,
-}
-screenings = st.none() | st.builds(Screening, failing=counts, fixed=counts, solved=counts, broken=counts)
-steps = st.sampled_from([Origin.STEP, Origin.META])
-proposed = {
-    **common,
+    "epoch": counts,
     "step": counts,
+    "origin": st.sampled_from([Origin.STEP, Origin.META]),
+    "number": st.just(0),
+    "of": st.just(""),
+    "version": counts,
     "base": counts,
+    "at": st.none() | counts,
+    "joined": st.none() | counts,
+    "taken_up_by": st.none() | counts,
+    "config": tokens,
+    "splits": tokens,
+    "environment": tokens,
+    "gauge": st.builds(Gauge, metric=st.sampled_from(Metric), soft_weight=shares),
+    "fork_of": st.sampled_from(["", "other-run/v3"]),
+    "served": st.lists(served, max_size=2).map(tuple),
+    "target": counts,
+    "outcome": st.sampled_from(RunOutcome),
     "edits": st.lists(edits, max_size=8).map(tuple),
     "changes": st.lists(changes, max_size=8).map(tuple),
     "patch": patches,
-    "origin": steps,
-    "number": st.just(0),
-    "of": st.just(""),
-    "joined": st.none() | counts,
-    "screening": screenings,
     "appendix": st.none() | st.builds(AppendixCounts, added=counts, total=counts, consolidated=counts),
+    "screening": optional_screenings,
     "evaluation": summaries,
+    "evaluations": st.lists(summaries, max_size=3).map(tuple),
     "verdict": verdicts(),
     "fixed": items,
     "broken": items,
+    "placebo": st.none() | st.builds(Placebo, n=counts, accepted=counts),
     "models": models,
     "cost": costs,
+    "guidance": guidances,
+    "memory": texts,
+    "author": texts,
 }
-intervention = {
+"""What each fact of events may be; a test proves that none is missing."""
+INTERVENTIONS = {
     "origin": st.sampled_from([origin for origin in Origin if origin.intervenes]),
     "number": st.integers(1, 999),
     "of": st.sampled_from(["", "other-run/v3", "demo-20261121-abcd/r17"]),
 }
-guidances = texts.map(str.strip)
+INHERITING = frozenset({EventKind.RUN_STARTED, EventKind.SLOW_MERGED, EventKind.REVERTED})
+
+
+def events_of(kind: EventKind, **own: st.SearchStrategy) -> st.SearchStrategy[Event]:
+    """Return events of ``kind`` with every fact that it may have, absent now and then where it need not be there."""
+    facts = {name: FACT_VALUES[name] for name in FACTS_OF[kind].names} | own
+    if kind in INHERITING:
+        facts["evaluation"] = measurements
+    for name in {"evaluation", "verdict"} & facts.keys() - {*FACTS_OF[kind].needed}:
+        facts[name] = st.none() | facts[name]
+    if kind is EventKind.RUN_STARTED:
+        del facts["version"]  # which is 0
+    return st.builds(Event, kind=st.just(kind), **facts)
+
 
 events: st.SearchStrategy[Event] = st.one_of(
-    st.builds(
-        Event,
-        kind=st.just(EventKind.RUN_STARTED),
-        **common,
-        config=tokens,
-        splits=tokens,
-        environment=tokens,
-        models=models,
-        evaluation=measurements,
-        gauge=st.builds(Gauge, metric=st.sampled_from(Metric), soft_weight=shares),
-        fork_of=st.sampled_from(["", "other-run/v3"]),
-        cost=costs,
-    ),
-    st.builds(Event, kind=st.just(EventKind.ACCEPTED), **proposed, version=counts),
-    st.builds(Event, kind=st.just(EventKind.REJECTED), **proposed, at=st.none() | counts),
-    st.builds(Event, kind=st.just(EventKind.ACCEPTED), **(proposed | intervention), version=counts),
-    st.builds(Event, kind=st.just(EventKind.REJECTED), **(proposed | intervention)),
-    st.builds(
-        Event,
-        kind=st.just(EventKind.SKIPPED),
-        **common,
-        step=counts,
-        patch=patches,
-        screening=screenings,
-        origin=steps,
-        models=models,
-        cost=costs,
-    ),
-    st.builds(
-        Event,
-        kind=st.just(EventKind.SLOW_PROPOSED),
-        **common,
-        step=counts,
-        base=counts,
-        guidance=guidances,
-        memory=texts,
-        evaluation=st.none() | summaries,
-        verdict=st.none() | verdicts(),
-        fixed=items,
-        broken=items,
-        models=models,
-        cost=costs,
-    ),
-    st.builds(
-        Event,
-        kind=st.just(EventKind.SLOW_MERGED),
-        **common,
-        step=counts,
-        version=counts,
-        base=counts,
-        evaluation=measurements,
-        verdict=verdicts(),
-    ),
-    st.builds(
-        Event,
-        kind=st.just(EventKind.REVERTED),
-        **common,
-        step=counts,
-        version=counts,
-        base=counts,
-        target=counts,
-        evaluation=measurements,
-    ),
-    st.builds(
-        Event,
-        kind=st.just(EventKind.REVERTED),
-        **common,
-        step=counts,
-        version=counts,
-        base=counts,
-        target=counts,
-        evaluation=summaries,
-        verdict=verdicts(),
-        fixed=items,
-        broken=items,
-        models=models,
-        cost=costs,
-    ),
-    st.builds(
-        Event,
-        kind=st.just(EventKind.MEASURED),
-        **common,
-        step=counts,
-        version=counts,
-        evaluation=summaries,
-        verdict=verdicts(),
-        fixed=items,
-        broken=items,
-        models=models,
-        cost=costs,
-    ),
-    st.builds(
-        Event,
-        kind=st.just(EventKind.RUN_FINISHED),
-        **common,
-        step=counts,
-        outcome=st.sampled_from(RunOutcome),
-        evaluations=st.lists(summaries, max_size=3).map(tuple),
-        placebo=st.none() | st.builds(Placebo, n=counts, accepted=counts),
-        models=models,
-        cost=costs,
-    ),
+    *(events_of(kind) for kind in EventKind if kind is not EventKind.EDITED),
+    *(events_of(kind, **INTERVENTIONS) for kind in sorted(CANDIDATES)),
 )

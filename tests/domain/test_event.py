@@ -9,7 +9,7 @@ from sample_run import transitions
 
 from skillgit.domain.cost import Cost
 from skillgit.domain.edit import Edit, Op
-from skillgit.domain.event import FACTS_OF, Event
+from skillgit.domain.event import FACTS, FACTS_OF, Event
 from skillgit.domain.proposal import Change, EditRecord
 from skillgit.domain.untrusted.model_text import TITLE_LENGTH, clean_line, clean_paragraphs, clean_title
 
@@ -30,6 +30,10 @@ def test_clean_text_is_printable_lines(text) -> None:
         assert not any(ord(character) < 32 or 0x7F <= ord(character) < 0xA0 for character in clean)
         assert clean == clean.strip()
         assert "  " not in clean
+
+
+def test_every_fact_is_tried() -> None:
+    assert {*strategies.FACT_VALUES} == {*FACTS}
 
 
 @given(strategies.events)
