@@ -17,6 +17,7 @@ from skillgit.domain.event import Event, Inherited, Models, RunOutcome
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.gate_decision import Decision, Verdict, decision
 from skillgit.domain.proposal import BudgetSource, Change, EditRecord, Origin, PatchCounts
+from skillgit.index.refresh import Index
 from skillgit.store.commit_message import Recorded
 
 START = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -238,6 +239,13 @@ class Story:
             )
         )
         return self
+
+
+def answering(connection) -> Index:
+    """Return an index of the rows in ``connection``, without a repository behind it."""
+    index = object.__new__(Index)
+    index.connection, index.on_disk = connection, False
+    return index
 
 
 def recorded(events) -> list[Recorded]:

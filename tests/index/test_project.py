@@ -1,12 +1,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from stories import Story, moves, recorded, summary, told
+from stories import Story, answering, moves, recorded, summary, told
 
 from skillgit.domain.evaluation import Gauge, Metric, Split
 from skillgit.index import event_pages, index_check, queries, schema, table_writer
@@ -15,18 +14,13 @@ from skillgit.index.log_filter import NumberComparison, Selection
 RUN = "demo-20261121-aaaa"
 
 
-def select(connection):
-    """Return something that answers queries as an index does."""
-    return SimpleNamespace(select=lambda query, values=(): connection.execute(query, values).fetchall())
-
-
 def indexed(*batches):
     connection = schema.in_memory()
     for batch in batches:
         table_writer.insert(connection, batch[0].event.run, batch, lambda record: f"text of {record.event.skill}")
         for run in sorted({record.event.run for record in batch}):
             table_writer.summarise(connection, [run])
-    return select(connection)
+    return answering(connection)
 
 
 def told_story():
@@ -75,9 +69,9 @@ def test_scores_are_those_of_the_runs_metric_before_any_gate_has_used_it():
         connection.execute("DELETE FROM plan")
         table_writer.insert_plan(connection, RUN, ("searchqa", metric, 0.25, 12))
         table_writer.summarise(connection, [RUN])
-        (row,) = queries.run_rows(select(connection), {})
+        (row,) = queries.run_rows(answering(connection), {})
         assert (row.metric, row.first_score, row.total_steps) == (metric or "hard", score, 12)
-        assert queries.best_row(select(connection), RUN).score == score
+        assert queries.best_row(answering(connection), RUN).score == score
 
 
 def test_text_is_found_by_the_beginnings_of_its_words():
@@ -123,7 +117,7 @@ def test_deleting_a_run_leaves_nothing_of_it_and_everything_of_others():
     other = recorded(told([("step", 0.5), ("slow", 0.75)], "other").events)
     index = indexed(other)
     kept = index_check.content(index)
-    connection = index.select.__closure__[0].cell_contents
+    connection = index.connection
     table_writer.insert(connection, RUN, recorded(told_story().events), lambda _: "")
     table_writer.summarise(connection, [RUN])
     assert index_check.content(index) != kept

@@ -1,12 +1,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from types import SimpleNamespace
 
 from chronicle import Chronicle
 from event_strategies import costs, models
 from hypothesis import given, settings
-from stories import COST, Story, moves, recorded, told
+from stories import COST, Story, answering, moves, recorded, told
 
 from skillgit.domain.cost import Cost, CostPart
 from skillgit.domain.event import FACTS_OF
@@ -25,7 +24,7 @@ SPENT = replace(COST, cached=30, unpriced=1, parts=PARTS)
 def index_of(events):
     connection = schema.in_memory()
     table_writer.insert(connection, RUN, recorded(events), lambda _: "")
-    return SimpleNamespace(select=lambda query, values=(): connection.execute(query, values).fetchall())
+    return answering(connection)
 
 
 def test_every_event_tells_what_it_cost_with_the_models_that_were_asked():
