@@ -16,13 +16,31 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from skillgit.plugin.backend import BackendInfo, Request
-from skillgit_backends.agent_cli.backend import TOKEN, CallWorkspace, child_environment
-from skillgit_backends.agent_cli.metered_agent import AgentEnd, MeteredAgent, metered_settings
-from skillgit_backends.agent_cli.process import Event, event_at, number_at, text_at
+from skillgit.wire.json_values import fields_at, text_at
+from skillgit_backends.agent_cli.backend import TOKEN, AgentEnd, CallWorkspace, child_environment
+from skillgit_backends.agent_cli.metered_agent import MeteredAgent, metered_settings
+from skillgit_backends.agent_cli.process import Event, number_at
 
 _TOOLS = ("view", "skill", "grep", "glob")
 _WRITING = ("edit", "create", "bash")
 _KEY = "COPILOT_PROVIDER_API_KEY"
+
+
+class CopilotEnd(AgentEnd):
+    def hear(self, event: Event) -> None:
+        match text_at(event, "type"):
+            case "assistant.message":
+                self.answer = text_at(event, "data", "content")
+            case "tool.execution_start":
+                data = fields_at(event, "data")
+                self.tools.begin(text_at(data, "toolCallId"), text_at(data, "toolName"), data.get("arguments"))
+            case "tool.execution_complete":
+                is_success = fields_at(event, "data").get("success") is True
+                self.tools.end(text_at(event, "data", "toolCallId"), is_success=is_success)
+            case "session.error":
+                self.failure = text_at(event, "data", "message") or "an error without a message"
+            case "result":
+                self.is_complete = number_at(event, "exitCode") == 0
 
 
 class CopilotExecBackend(MeteredAgent):
@@ -33,7 +51,8 @@ class CopilotExecBackend(MeteredAgent):
         installs_skills=True,
         settings=metered_settings("copilot"),
     )
-    folder = ".github/skills"
+    skill_folder = ".github/skills"
+    end = CopilotEnd
     program = "copilot"
 
     def _prepare(self, environ: Mapping[str, str], workspace: CallWorkspace) -> dict[str, str]:
@@ -45,32 +64,17 @@ class CopilotExecBackend(MeteredAgent):
             _KEY: environ.get(TOKEN, ""),
             TOKEN: environ.get(TOKEN, ""),
         }
-        return child_environment(environ, workspace, names=self._agent.pass_env, **variables)
+        return child_environment(environ, workspace, names=self._settings.pass_env, **variables)
 
     def _command(self, request: Request, workspace: CallWorkspace, environment: dict[str, str]) -> list[str]:
         del workspace
-        environment |= {"COPILOT_PROVIDER_BASE_URL": f"{self._url}/v1", "COPILOT_MODEL": request.model}
+        environment |= {"COPILOT_PROVIDER_BASE_URL": f"{self._settings.base_url}/v1", "COPILOT_MODEL": request.model}
         words = [self._path, "--output-format", "json", "--stream", "off", "--no-color", "--log-level", "none"]
         words += ["--disable-builtin-mcps", "--no-custom-instructions", "--no-ask-user"]
         words += [f"--secret-env-vars={_KEY},{TOKEN}"]
         if self._seal is not None:
             return [*words, "--allow-all-tools", "--available-tools", *_TOOLS, *_WRITING]
         return [*words, "--available-tools", *_TOOLS]
-
-    def _hear(self, event: Event, end: AgentEnd) -> None:
-        match text_at(event, "type"):
-            case "assistant.message":
-                end.answer = text_at(event, "data", "content")
-            case "tool.execution_start":
-                data = event_at(event, "data")
-                end.tools.begin(text_at(data, "toolCallId"), text_at(data, "toolName"), data.get("arguments"))
-            case "tool.execution_complete":
-                is_success = event_at(event, "data").get("success") is True
-                end.tools.end(text_at(event, "data", "toolCallId"), is_success=is_success)
-            case "session.error":
-                end.failure = text_at(event, "data", "message") or "an error without a message"
-            case "result":
-                end.is_complete = number_at(event, "exitCode") == 0
 
 
 __all__ = ["CopilotExecBackend"]

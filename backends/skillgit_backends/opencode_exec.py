@@ -16,13 +16,34 @@ import json
 from collections.abc import Mapping
 
 from skillgit.plugin.backend import BackendInfo, Request
-from skillgit_backends.agent_cli.backend import TOKEN, CallWorkspace, child_environment
-from skillgit_backends.agent_cli.metered_agent import AgentEnd, MeteredAgent, metered_settings
-from skillgit_backends.agent_cli.process import Event, event_at, text_at
+from skillgit.wire.json_values import fields_at, text_at
+from skillgit_backends.agent_cli.backend import TOKEN, AgentEnd, CallWorkspace, child_environment
+from skillgit_backends.agent_cli.metered_agent import MeteredAgent, metered_settings
+from skillgit_backends.agent_cli.process import Event
 
 _CONTEXT = 200_000  # tokens after which it would shorten a conversation by itself
 _DENIED = ("edit", "bash", "webfetch", "websearch", "task")
 _WRITING = frozenset({"edit", "bash"})
+
+
+class OpenCodeEnd(AgentEnd):
+    def hear(self, event: Event) -> None:
+        match text_at(event, "type"):
+            case "step_start":
+                self.answer = ""
+            case "text":
+                self.answer += text_at(event, "part", "text")
+            case "tool_use":
+                part, identity = fields_at(event, "part"), text_at(event, "part", "callID")
+                status = text_at(part, "state", "status")
+                self.tools.begin(identity, text_at(part, "tool"), fields_at(part, "state", "input"))
+                if status in ("completed", "error"):
+                    self.tools.end(identity, is_success=status == "completed")
+            case "step_finish":
+                self.is_complete = text_at(event, "part", "reason") in ("stop", "length")
+            case "error":
+                message = text_at(event, "error", "data", "message") or text_at(event, "error", "message")
+                self.failure = message or "an error without a message"
 
 
 class OpenCodeExecBackend(MeteredAgent):
@@ -33,7 +54,8 @@ class OpenCodeExecBackend(MeteredAgent):
         installs_skills=True,
         settings=metered_settings("opencode"),
     )
-    folder = ".opencode/skills"
+    skill_folder = ".opencode/skills"
+    end = OpenCodeEnd
     program = "opencode"
 
     def _prepare(self, environ: Mapping[str, str], workspace: CallWorkspace) -> dict[str, str]:
@@ -45,12 +67,12 @@ class OpenCodeExecBackend(MeteredAgent):
             "XDG_DATA_HOME": str(workspace.home / "data"),
             TOKEN: environ.get(TOKEN, ""),
         }
-        return child_environment(environ, workspace, names=self._agent.pass_env, **variables)
+        return child_environment(environ, workspace, names=self._settings.pass_env, **variables)
 
     def _command(self, request: Request, workspace: CallWorkspace, environment: dict[str, str]) -> list[str]:
         del environment
         limit = {"context": _CONTEXT, "output": request.max_output_tokens}
-        options = {"baseURL": f"{self._url}/v1", "apiKey": f"{{env:{TOKEN}}}"}
+        options = {"baseURL": f"{self._settings.base_url}/v1", "apiKey": f"{{env:{TOKEN}}}"}
         models = {request.model: {"name": request.model, "limit": limit, "attachment": True}}
         provider = {"npm": "@ai-sdk/openai-compatible", "name": "skillgit", "options": options, "models": models}
         model = f"skillgit/{request.model}"
@@ -65,24 +87,6 @@ class OpenCodeExecBackend(MeteredAgent):
         workspace.place_private(workspace.outside / "opencode.json", json.dumps(document))
         # A title of its own saves the request that would ask for one.
         return [self._path, "run", "--format", "json", "--pure", "--title", "skillgit", "--model", model]
-
-    def _hear(self, event: Event, end: AgentEnd) -> None:
-        match text_at(event, "type"):
-            case "step_start":
-                end.answer = ""
-            case "text":
-                end.answer += text_at(event, "part", "text")
-            case "tool_use":
-                part, identity = event_at(event, "part"), text_at(event, "part", "callID")
-                status = text_at(part, "state", "status")
-                end.tools.begin(identity, text_at(part, "tool"), event_at(part, "state", "input"))
-                if status in ("completed", "error"):
-                    end.tools.end(identity, is_success=status == "completed")
-            case "step_finish":
-                end.is_complete = text_at(event, "part", "reason") in ("stop", "length")
-            case "error":
-                message = text_at(event, "error", "data", "message") or text_at(event, "error", "message")
-                end.failure = message or "an error without a message"
 
 
 __all__ = ["OpenCodeExecBackend"]

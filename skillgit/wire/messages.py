@@ -95,7 +95,7 @@ class Messages(WireFormat):
         if not any(message.role == "user" for message in messages):
             raise QuestionError("messages has to hold a message of the user")
         kind = text_at(body, "tool_choice", "type")
-        choices = {written: choice for choice, written in _CHOICES.items()}
+        choices = {kind: choice for choice, kind in _CHOICES.items()}
         schema = value_at(body, "output_config", "format", "schema")
         return AgentQuestion(
             messages=tuple(messages),
@@ -110,7 +110,7 @@ class Messages(WireFormat):
 
     def write_reply(self, question: AgentQuestion, reply: Reply, name: str) -> Fields:
         usage = reply.usage
-        thought = {"output_tokens_details": {"thinking_tokens": usage.reasoning}} if usage.reasoning else {}
+        details = {"output_tokens_details": {"thinking_tokens": usage.reasoning}} if usage.reasoning else {}
         return {
             "id": f"msg_{name}",
             "type": "message",
@@ -124,7 +124,7 @@ class Messages(WireFormat):
                 "cache_creation_input_tokens": usage.cache_written,
                 "cache_read_input_tokens": usage.cached,
                 "output_tokens": usage.tokens_out,
-                **thought,
+                **details,
             },
         }
 
@@ -323,8 +323,8 @@ def _native(blocks: Sequence[Fields]) -> Native | None:
         {**block, "input": _write_use(_read_reply_call(block))["input"]} if "partial_json" in block else block
         for block in blocks
     )
-    dropped = ("partial_json", "cache_control")
-    content = ({name: value for name, value in block.items() if name not in dropped} for block in whole)
+    left_out = ("partial_json", "cache_control")
+    content = ({name: value for name, value in block.items() if name not in left_out} for block in whole)
     return Native(provider=ANTHROPIC, content=tuple(content))
 
 

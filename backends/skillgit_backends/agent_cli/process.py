@@ -23,6 +23,7 @@ from skillgit.domain.untrusted.json_limits import DocumentError, read_document
 from skillgit.errors import BackendTimeoutError, FatalBackendError, RetryableBackendError, UnusableAnswerError
 from skillgit.plugin.backend import Request, Usage, estimated_usage, token_count
 from skillgit.plugin.process_start import whole_start
+from skillgit.wire.json_values import value_at
 
 if TYPE_CHECKING:
     from asyncio.subprocess import Process
@@ -288,14 +289,9 @@ class EventLines:
                 self.give(event)
 
 
-def text_at(event: Event, *path: str) -> str:
-    value = _at(event, path)
-    return value if isinstance(value, str) else ""
-
-
 def number_at(event: Event, *path: str) -> int:
     """Return the number of tokens, or the status, at ``path``; 0 if there is none that makes sense."""
-    return token_count(_whole(_at(event, path))) or 0
+    return token_count(_whole(value_at(event, *path))) or 0
 
 
 def counts_at(event: Event, *names: str) -> tuple[int, ...] | None:
@@ -307,24 +303,6 @@ def counts_at(event: Event, *names: str) -> tuple[int, ...] | None:
 
 def _whole(value: object) -> object:
     return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-def event_at(event: Event, *path: str) -> Event:
-    value = _at(event, path)
-    return value if isinstance(value, dict) else {}
-
-
-def events_at(event: Event, *path: str) -> list[Event]:
-    """Return the objects in the list at ``path``, or an empty list."""
-    value = _at(event, path)
-    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
-
-
-def _at(event: Event, path: tuple[str, ...]) -> object:
-    value: object = event
-    for name in path:
-        value = value.get(name) if isinstance(value, dict) else None
-    return value
 
 
 def estimate(name: str, request: Request, text: str) -> Usage:

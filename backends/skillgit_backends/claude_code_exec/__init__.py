@@ -32,43 +32,34 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
-from skillgit.errors import FatalBackendError, RefusalError
-from skillgit.plugin.backend import BackendInfo, FinishReason, Reply, Request, Usage
+from skillgit.domain.evaluation import Loading
+from skillgit.errors import FatalBackendError
+from skillgit.plugin.backend import BackendInfo, FinishReason, Request, Usage
 from skillgit.plugin.backend_settings import Knob
-from skillgit.plugin.redaction import redact
-from skillgit.plugin.skill_loads import ToolLog
-from skillgit.wire.wire_format import refuse
+from skillgit.wire.json_values import entries_at, fields_at, text_at
 from skillgit_backends.agent_cli.backend import (
     MODEL_BACKEND,
     START_TIMEOUT,
-    TOKEN,
     AgentBackend,
+    AgentEnd,
     AgentSettings,
     CallWorkspace,
     child_environment,
     names,
     read_agent_settings,
-    without_secrets,
 )
-from skillgit_backends.agent_cli.error_mapping import LONGEST, failure
 from skillgit_backends.agent_cli.process import (
-    Ended,
     Event,
     ask,
     counts_at,
-    estimate,
-    event_at,
-    events_at,
     number_at,
     start_limits,
-    text_at,
 )
-from skillgit_backends.agent_cli.prompting import SCHEMA, Assignment, assignment, offer, read_answer, tool_turns
+from skillgit_backends.agent_cli.prompting import SCHEMA, Assignment, offer
 from skillgit_backends.backend_settings import NO_KEY, gets_usual_key
 
 NAME = "claude_code_exec"
@@ -127,10 +118,64 @@ def read_settings(values: Mapping[str, object]) -> ClaudeCodeSettings:
 HOW = "type 'claude auth login', or set ANTHROPIC_API_KEY or CLAUDE_CODE_OAUTH_TOKEN in the environment"
 KEY = "ANTHROPIC_API_KEY"
 TOKENS = ("ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN")
+SKILLS = ".claude/skills"
 _OUTPUT_TOKENS = "CLAUDE_CODE_MAX_OUTPUT_TOKENS"
 
 
-class ClaudeCodeExecBackend(AgentBackend):
+_OF_A_MODEL = ("inputTokens", "outputTokens", "cacheReadInputTokens", "cacheCreationInputTokens")
+_OF_THE_MAIN_MODEL = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+
+
+_FINISH: Mapping[str, FinishReason] = {"max_tokens": "length", "refusal": "refusal"}
+
+
+@dataclass(slots=True, kw_only=True)
+class ClaudeSession(AgentEnd):
+    result: Event = field(default_factory=dict)  # the last result event; empty if there was none
+    spoke: bool = False  # whether there were messages of the agent among the events
+
+    def hear(self, event: Event) -> None:
+        match text_at(event, "type"):
+            case "result":
+                self.result, self.is_complete, self.answer = event, True, text_at(event, "result")
+                self.status = number_at(event, "api_error_status")
+                self.finish_reason = _FINISH.get(text_at(event, "stop_reason"), "stop")
+                self.failure = (self.answer or text_at(event, "subtype")) if self.is_failed else ""
+            case "assistant":
+                self.trouble, self.spoke = text_at(event, "error"), True
+                for block in entries_at(event, "message", "content"):
+                    if text_at(block, "type") == "tool_use":
+                        self.tools.begin(text_at(block, "id"), text_at(block, "name"), block.get("input"))
+            case "user":
+                for block in entries_at(event, "message", "content"):
+                    self.tools.end(text_at(block, "tool_use_id"), is_success=block.get("is_error") is not True)
+
+    @property
+    def has_begun(self) -> bool:
+        return bool(self.result)
+
+    @property
+    def is_failed(self) -> bool:
+        """Whether it ended in an error."""
+        subtype = text_at(self.result, "subtype")
+        return bool(self.result.get("is_error")) or bool(self.trouble) or subtype not in ("", "success")
+
+    @property
+    def usage(self) -> Usage | None:
+        """What it has used: that of all models that took part, or else of the main one; None if not reported."""
+        models = [event for event in fields_at(self.result, "modelUsage").values() if isinstance(event, dict)]
+        rows = [counts_at(model, *_OF_A_MODEL) for model in models]
+        rows = rows or [counts_at(fields_at(self.result, "usage"), *_OF_THE_MAIN_MODEL)]
+        counts = [each for each in rows if each is not None]
+        fresh, out, cache_reads, cache_writes = map(sum, zip(*(counts or [(0,) * 4]), strict=True))
+        usage = Usage(
+            tokens_in=fresh + cache_reads + cache_writes, tokens_out=out, cached=cache_reads, cache_written=cache_writes
+        )
+        is_complete = len(counts) == len(rows) and (usage.tokens_in or usage.tokens_out)
+        return usage if is_complete and usage.plausible else None
+
+
+class ClaudeCodeExecBackend(AgentBackend[ClaudeCodeSettings]):
     info = BackendInfo(
         name=NAME,
         summary="The Claude Code command line program, the skill in its skill folder; a login is enough.",
@@ -140,12 +185,16 @@ class ClaudeCodeExecBackend(AgentBackend):
     )
     login = HOW
     usual_model = "claude_chat"
+    skill_folder = SKILLS
+    end = ClaudeSession
+    silence = "it gave no result"
+    secrets = (KEY, *TOKENS)
+    spoken_name = "Claude Code"
     url_variable = "ANTHROPIC_BASE_URL"
     provider_host = "api.anthropic.com"
 
     def __init__(self, settings: Mapping[str, object]) -> None:
-        self._settings = read_settings(settings)
-        super().__init__(self._settings)
+        super().__init__(read_settings(settings))
 
     def _passes(self, variable: str) -> bool:
         return variable == self.url_variable or super()._passes(variable)
@@ -157,23 +206,12 @@ class ClaudeCodeExecBackend(AgentBackend):
         names = (settings.api_key_env, *(() if settings.key_named else TOKENS[:1]))
         return next((name for name in names if name and environ.get(name)), "")
 
-    def _at(self, url: str) -> Self:
-        settings = replace(self._settings, base_url=url, api_key_env=TOKEN, key_named=True, request_retries=0)
-        agent = copy(self)
-        agent._settings = agent._agent = settings  # noqa: SLF001 - a copy of this one
-        return agent
-
     def _writing(self) -> Self:
         tools = tuple(dict.fromkeys((*self._settings.tools, *_WRITING)))
-        agent = copy(self)
-        agent._settings = agent._agent = replace(  # noqa: SLF001 - a copy of this one
-            self._settings, tools=tools, allowed_tools=tools, permission_mode="acceptEdits", sandbox=False
-        )
-        return agent
+        return self._with(tools=tools, allowed_tools=tools, permission_mode="acceptEdits", sandbox=False)
 
-    def _refuse(self, request: Request, environ: Mapping[str, str]) -> None:
+    def _require_access(self, environ: Mapping[str, str]) -> None:
         del environ
-        refuse(request, "temperature", "top_p", "seed", "stop", answerer="Claude Code")
         if os.geteuid() == 0 and not self._settings.allow_root:
             hint = f"run skillgit as another user, or set model.{NAME}_allow_root to true in a container"
             raise FatalBackendError(f"{NAME} does not run as root", hint=hint)
@@ -184,48 +222,27 @@ class ClaudeCodeExecBackend(AgentBackend):
     async def _login(self, workspace: CallWorkspace, environment: Mapping[str, str]) -> tuple[bool, str]:
         return await tell_login(self._settings, workspace, environment)
 
-    async def _work(self, request: Request, workspace: CallWorkspace, environment: dict[str, str]) -> Reply:
-        task = assignment(request)
+    def _ask(
+        self,
+        request: Request,
+        task: Assignment,
+        pictures: Sequence[Path],
+        workspace: CallWorkspace,
+        environment: dict[str, str],
+    ) -> tuple[list[str], bytes]:
         environment[_OUTPUT_TOKENS] = str(request.max_output_tokens)
-        workspace.place_skills(SKILLS, task.skills)
-        pictures = workspace.place_pictures(task.pictures)
-        session = ClaudeSession()
         words = command(self._settings, request, workspace, instructions(task, pictures, offer(request.tools)))
-        result, noise = await self._run(words, prompt(task), workspace, environment, session.hear)
-        if result.code or session.is_failed or not session.result:
-            raise self._failure(result, session, noise, environment)
-        reply = replace(
-            self._reply(request, session), loading=session.tools.loading(task.names, is_whole=session.spoke)
-        )
-        return replace(reply, turns=tool_turns(session.tools.uses)) if task.offers else reply
+        return words, prompt(task)
 
-    def _failure(self, result: Ended, session: ClaudeSession, noise: str, environment: Mapping[str, str]) -> Exception:
-        message = session.text or text_at(session.result, "subtype") if session.is_failed else ""
-        # In some modes it says on standard output, and as if it were its answer, that no one is logged in.
-        text = f"{session.trouble} {message or result.errors or noise}"
-        text = without_secrets(text, environment, (KEY, *TOKENS, *self._settings.pass_env))
-        if session.is_failed:
-            status = number_at(session.result, "api_error_status")
-            return failure(NAME, text, status=status, login=HOW, usage=session.usage)
-        silence = "it gave no result"
-        return self._broken_off(result, text, session.usage, sure=not session.result, silence=silence)
+    def _answer(self, end: AgentEnd, request: Request, workspace: CallWorkspace) -> str:
+        del workspace
+        document = end.result.get("structured_output") if isinstance(end, ClaudeSession) else None
+        return json.dumps(document, ensure_ascii=False) if request.tools and document else end.answer
 
-    def _reply(self, request: Request, session: ClaudeSession) -> Reply:
-        document = session.result.get("structured_output")
-        text = json.dumps(document, ensure_ascii=False) if request.tools and document else session.text
-        usage = session.usage or estimate(NAME, request, text)
-        self._check_said(text, usage)
-        reason = text_at(session.result, "stop_reason")
-        if reason == "refusal":
-            sentence = f"{NAME}: the model refuses the request by policy: {redact(session.text)[:LONGEST]}"
-            raise RefusalError(sentence, hint="this item cannot be asked of this model", usage=usage)
-        if request.tools:
-            return read_answer(text, usage)
-        finish: FinishReason = "length" if reason == "max_tokens" else "stop"
-        return Reply(text=text, usage=usage, finish_reason=finish, counted=session.usage is not None)
-
-
-SKILLS = ".claude/skills"
+    def _loading(self, end: AgentEnd, names: Sequence[str], workspace: CallWorkspace) -> Loading | None:
+        """Return whether one was loaded, which only messages of the agent show."""
+        del workspace
+        return end.tools.loading(names, is_whole=isinstance(end, ClaudeSession) and end.spoke)
 
 
 def command(settings: ClaudeCodeSettings, request: Request, workspace: CallWorkspace, instructions: str) -> list[str]:
@@ -277,56 +294,6 @@ async def tell_login(
         status = json.loads(output)
     is_known = code == 0 and isinstance(status, dict) and status.get("loggedIn") is True
     return is_known, "the account of 'claude auth login'" if is_known else HOW
-
-
-_OF_A_MODEL = ("inputTokens", "outputTokens", "cacheReadInputTokens", "cacheCreationInputTokens")
-_OF_THE_MAIN_MODEL = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
-
-
-@dataclass(slots=True, kw_only=True)
-class ClaudeSession:
-    result: Event = field(default_factory=dict)  # the last result event; empty if there was none
-    tools: ToolLog = field(default_factory=ToolLog)
-    spoke: bool = False  # whether there were messages of the agent among the events
-    trouble: str = ""  # the kind of error that a message of the agent carried; empty if none did
-
-    def hear(self, event: Event) -> None:
-        """Take in one event; kinds that are not known are passed over."""
-        match text_at(event, "type"):
-            case "result":
-                self.result = event
-            case "assistant":
-                self.trouble, self.spoke = text_at(event, "error"), True
-                for block in events_at(event, "message", "content"):
-                    if text_at(block, "type") == "tool_use":
-                        self.tools.begin(text_at(block, "id"), text_at(block, "name"), block.get("input"))
-            case "user":
-                for block in events_at(event, "message", "content"):
-                    self.tools.end(text_at(block, "tool_use_id"), is_success=block.get("is_error") is not True)
-
-    @property
-    def text(self) -> str:
-        return text_at(self.result, "result")
-
-    @property
-    def is_failed(self) -> bool:
-        """Whether it ended in an error."""
-        subtype = text_at(self.result, "subtype")
-        return bool(self.result.get("is_error")) or bool(self.trouble) or subtype not in ("", "success")
-
-    @property
-    def usage(self) -> Usage | None:
-        """What it has used: that of all models that took part, or else of the main one; None if not reported."""
-        models = [event for event in event_at(self.result, "modelUsage").values() if isinstance(event, dict)]
-        rows = [counts_at(model, *_OF_A_MODEL) for model in models]
-        rows = rows or [counts_at(event_at(self.result, "usage"), *_OF_THE_MAIN_MODEL)]
-        counts = [each for each in rows if each is not None]
-        fresh, out, cache_reads, cache_writes = map(sum, zip(*(counts or [(0,) * 4]), strict=True))
-        usage = Usage(
-            tokens_in=fresh + cache_reads + cache_writes, tokens_out=out, cached=cache_reads, cache_written=cache_writes
-        )
-        is_complete = len(counts) == len(rows) and (usage.tokens_in or usage.tokens_out)
-        return usage if is_complete and usage.plausible else None
 
 
 _BASE_URL = ClaudeCodeExecBackend.url_variable

@@ -30,43 +30,35 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import ClassVar, Self
 
 from skillgit.domain.evaluation import Loading
 from skillgit.domain.untrusted.json_limits import DocumentError, read_document
 from skillgit.errors import ConfigError, FatalBackendError, UnusableAnswerError
 from skillgit.files import read_plain
-from skillgit.plugin.backend import NO_TOKENS, BackendInfo, Reply, Request, Usage
+from skillgit.plugin.backend import NO_TOKENS, BackendInfo, Request, Usage
 from skillgit.plugin.backend_settings import Knob
-from skillgit.plugin.skill_loads import ToolLog
-from skillgit.wire.wire_format import refuse
+from skillgit.wire.json_values import entries_at, fields_at, text_at
 from skillgit_backends.agent_cli.backend import (
     MODEL_BACKEND,
     START_TIMEOUT,
-    TOKEN,
     AgentBackend,
+    AgentEnd,
     AgentSettings,
     CallWorkspace,
     child_environment,
     read_agent_settings,
-    without_secrets,
 )
-from skillgit_backends.agent_cli.error_mapping import BY_HAND, failure
+from skillgit_backends.agent_cli.error_mapping import BY_HAND
 from skillgit_backends.agent_cli.process import (
-    Ended,
     Event,
     ask,
     counts_at,
-    estimate,
-    event_at,
-    events_at,
     start_limits,
-    text_at,
 )
-from skillgit_backends.agent_cli.prompting import SCHEMA, Assignment, assignment, offer, read_answer, tool_turns
+from skillgit_backends.agent_cli.prompting import SCHEMA, Assignment, offer
 
 NAME = "codex_exec"
 DEFAULT_TIMEOUT_S = 600.0
@@ -134,7 +126,64 @@ KEY = "CODEX_API_KEY"
 OTHER_KEY = "OPENAI_API_KEY"
 
 
-class CodexExecBackend(AgentBackend):
+_COUNTS = {
+    "tokens_in": "input_tokens",
+    "tokens_out": "output_tokens",
+    "cached": "cached_input_tokens",
+    "cache_written": "cache_write_input_tokens",
+    "reasoning": "reasoning_output_tokens",
+}
+"""A count of ours, and Codex's name for it."""
+
+
+@dataclass(slots=True, kw_only=True)
+class CodexTurn(AgentEnd):
+    """What a turn has said so far; errors before its completion are those that Codex recovers from itself."""
+
+    before: Usage = NO_TOKENS  # of the thread, which Codex counts from its beginning
+    thread: str = ""
+    _total: Usage | None = None
+
+    def hear(self, event: Event) -> None:
+        match text_at(event, "type"):
+            case "thread.started":
+                self.thread = text_at(event, "thread_id")
+            case "item.completed":
+                kind = text_at(event, "item", "type")
+                if kind == "agent_message":
+                    self.answer = text_at(event, "item", "text") or self.answer
+                elif kind == "command_execution":
+                    identity, item = text_at(event, "item", "id"), fields_at(event, "item")
+                    self.tools.begin(identity, kind, text_at(item, "command"))
+                    if item.get("exit_code") == 0:  # one that fails may have shown the skill before
+                        self.tools.end(identity, is_success=True)
+            case "turn.completed":
+                self.is_complete, self.failure = True, ""
+                self._total = _usage(fields_at(event, "usage")) or self._total
+            case "turn.failed":
+                self.is_complete = False
+                self.failure = text_at(event, "error", "message") or self.failure or "the turn failed"
+            case "error":
+                self.failure = text_at(event, "message") or "an error without a message"
+
+    @property
+    def has_begun(self) -> bool:
+        return bool(self.thread)
+
+    @property
+    def usage(self) -> Usage | None:
+        """What this turn has used; None if that was not reported."""
+        if self._total is None:
+            return None
+        return Usage(**{name: max(getattr(self._total, name) - getattr(self.before, name), 0) for name in _COUNTS})
+
+
+def _usage(event: Event) -> Usage | None:
+    counts = counts_at(event, *_COUNTS.values()) if event else None
+    return None if counts is None else Usage(**dict(zip(_COUNTS, counts, strict=True)))
+
+
+class CodexExecBackend(AgentBackend[CodexSettings]):
     info = BackendInfo(
         name=NAME,
         summary="The Codex command line program in its sandbox, the skill in its skill folder; a login is enough.",
@@ -144,39 +193,29 @@ class CodexExecBackend(AgentBackend):
     )
     login = HOW
     usual_model = "openai_chat"
+    skill_folder = ".agents/skills"
+    end = CodexTurn
+    silence = "its turn did not complete"
+    secrets = (KEY,)
+    spoken_name = "codex"
+    api_path = "/v1"
+    metered_settings: ClassVar = {"model_provider": _OWN_PROVIDER}
     url_variable = "OPENAI_BASE_URL"
     provider_host = "api.openai.com"
 
     def __init__(self, settings: Mapping[str, object]) -> None:
-        self._settings = read_settings(settings)
-        super().__init__(self._settings)
+        super().__init__(read_settings(settings))
 
     def _key_variable(self, environ: Mapping[str, str]) -> str:
         settings = self._settings
         keys = _keys(settings, environ, users_home(environ) / "auth.json")
         return key_name(settings, environ) if KEY in keys else next(iter(keys), "")
 
-    def _at(self, url: str) -> Self:
-        settings = replace(
-            self._settings,
-            base_url=f"{url}/v1",
-            api_key_env=TOKEN,
-            key_named=True,
-            request_retries=0,
-            model_provider=_OWN_PROVIDER,
-        )
-        agent = copy(self)
-        agent._settings = agent._agent = settings  # noqa: SLF001 - a copy of this one
-        return agent
-
     def _writing(self) -> Self:
-        agent = copy(self)  # a sandbox of its own would not start in the seal, and is not needed there
-        settings = replace(self._settings, sandbox="danger-full-access", web_search=False)
-        agent._settings = agent._agent = settings  # noqa: SLF001 - a copy of this one
-        return agent
+        # a sandbox of its own would not start in the seal, and is not needed there
+        return self._with(sandbox="danger-full-access", web_search=False)
 
-    def _refuse(self, request: Request, environ: Mapping[str, str]) -> None:
-        refuse(request, "temperature", "top_p", "seed", "stop", answerer="codex")
+    def _require_access(self, environ: Mapping[str, str]) -> None:
         if is_missing(self._settings, environ):
             raise FatalBackendError(f"{NAME} is not logged in", hint=HOW)
 
@@ -186,56 +225,39 @@ class CodexExecBackend(AgentBackend):
     async def _login(self, workspace: CallWorkspace, environment: Mapping[str, str]) -> tuple[bool, str]:
         return await tell_login(self._settings, os.environ, workspace, environment)
 
-    async def _work(self, request: Request, workspace: CallWorkspace, environment: dict[str, str]) -> Reply:
-        task = assignment(request)
-        workspace.place_skills(SKILLS, task.skills)
-        pictures = workspace.place_pictures(task.pictures)
-        turn = CodexTurn()
+    def _ask(
+        self,
+        request: Request,
+        task: Assignment,
+        pictures: Sequence[Path],
+        workspace: CallWorkspace,
+        environment: dict[str, str],
+    ) -> tuple[list[str], bytes]:
         words = command(self._settings, request, workspace, pictures, environment)
-        stdin = prompt(task, offer(request.tools))
-        result, noise = await self._run(words, stdin, workspace, environment, turn.hear)
-        if result.code or turn.failure or not turn.is_complete:
-            raise self._failure(result, turn, noise, environment)
-        text = _last_message(workspace) or turn.message
-        usage = turn.usage or estimate(NAME, request, text)
-        self._check_said(text, usage)
-        loading = _loading(turn, task.names, workspace)
-        if request.tools:
-            return replace(read_answer(text, usage), loading=loading)
-        turns = tool_turns(turn.tools.uses) if task.offers else ()
-        return Reply(text=text, usage=usage, turns=turns, counted=turn.usage is not None, loading=loading)
+        return words, prompt(task, offer(request.tools))
 
-    def _failure(self, result: Ended, turn: CodexTurn, noise: str, environment: Mapping[str, str]) -> Exception:
-        secrets = (KEY, self._settings.api_key_env, *self._settings.pass_env)
-        text = without_secrets(turn.failure or result.errors or noise, environment, secrets)
-        if turn.failure:
-            return failure(NAME, text, login=HOW, usage=turn.usage)
-        silence = "its turn did not complete"
-        return self._broken_off(result, text, turn.usage, sure=not turn.thread, silence=silence)
+    def _answer(self, end: AgentEnd, request: Request, workspace: CallWorkspace) -> str:
+        del request
+        try:
+            return read_plain(last_message(workspace)).decode(errors="replace") or end.answer
+        except FileNotFoundError:
+            return end.answer
+        except OSError as error:  # any program that the agent started could write there too
+            sentence = f"{NAME}: the agent's last message cannot be read: {error.strerror}"
+            raise UnusableAnswerError(sentence, hint=BY_HAND) from None
 
+    def _loading(self, end: AgentEnd, names: Sequence[str], workspace: CallWorkspace) -> Loading | None:
+        """Return whether Codex loaded a skill: by a command, or by itself where the prompt mentions it.
 
-def _last_message(workspace: CallWorkspace) -> str:
-    try:
-        return read_plain(last_message(workspace)).decode(errors="replace")
-    except FileNotFoundError:
-        return ""
-    except OSError as error:  # any program that the agent started could write there too
-        sentence = f"{NAME}: the agent's last message cannot be read: {error.strerror}"
-        raise UnusableAnswerError(sentence, hint=BY_HAND) from None
+        Only its record of the session shows the second.
+        """
+        texts = list(_shown(workspace)) if names else []
+        if any(text.startswith(f"<skill>\n<name>{name}</name>") for text in texts for name in names):
+            return Loading.LOADED
+        return end.tools.loading(names, is_whole=bool(texts))
 
 
 _LONGEST_SESSION = 1 << 28
-
-
-def _loading(turn: CodexTurn, names: Sequence[str], workspace: CallWorkspace) -> Loading | None:
-    """Return whether Codex loaded a skill: by a command, or by itself where the prompt mentions it.
-
-    Only its record of the session shows the second.
-    """
-    texts = list(_shown(workspace)) if names else []
-    if any(text.startswith(f"<skill>\n<name>{name}</name>") for text in texts for name in names):
-        return Loading.LOADED
-    return turn.tools.loading(names, is_whole=bool(texts))
 
 
 def _shown(workspace: CallWorkspace) -> Iterator[str]:
@@ -243,12 +265,9 @@ def _shown(workspace: CallWorkspace) -> Iterator[str]:
     for path in (workspace.home / ".codex" / "sessions").rglob("rollout-*.jsonl"):
         with suppress(OSError, DocumentError):
             for line in read_plain(path, most=_LONGEST_SESSION).splitlines():
-                payload = event_at({"record": read_document(line)}, "record", "payload")
+                payload = fields_at({"record": read_document(line)}, "record", "payload")
                 if text_at(payload, "type") == "message" and text_at(payload, "role") == "user":
-                    yield from (text_at(part, "text") for part in events_at(payload, "content"))
-
-
-SKILLS = ".agents/skills"
+                    yield from (text_at(part, "text") for part in entries_at(payload, "content"))
 
 
 def last_message(workspace: CallWorkspace) -> Path:
@@ -329,64 +348,6 @@ async def tell_login(
         [settings.path, "login", "status"], workspace, environment, start_limits(NAME, settings.start_timeout_s)
     )
     return code == 0, HOW if code else "the account of 'codex login'"
-
-
-_COUNTS = {
-    "tokens_in": "input_tokens",
-    "tokens_out": "output_tokens",
-    "cached": "cached_input_tokens",
-    "cache_written": "cache_write_input_tokens",
-    "reasoning": "reasoning_output_tokens",
-}
-"""A count of ours, and Codex's name for it."""
-
-
-@dataclass(slots=True, kw_only=True)
-class CodexTurn:
-    """What a turn has said so far; errors before its completion are those that Codex recovers from itself."""
-
-    before: Usage = NO_TOKENS  # of the thread, which Codex counts from its beginning
-    thread: str = ""
-    message: str = ""
-    tools: ToolLog = field(default_factory=ToolLog)  # the commands that it has run
-    failure: str = ""
-    is_complete: bool = False
-    _total: Usage | None = None
-
-    def hear(self, event: Event) -> None:
-        """Take in one event; kinds that are not known are passed over."""
-        match text_at(event, "type"):
-            case "thread.started":
-                self.thread = text_at(event, "thread_id")
-            case "item.completed":
-                kind = text_at(event, "item", "type")
-                if kind == "agent_message":
-                    self.message = text_at(event, "item", "text") or self.message
-                elif kind == "command_execution":
-                    identity, item = text_at(event, "item", "id"), event_at(event, "item")
-                    self.tools.begin(identity, kind, text_at(item, "command"))
-                    if item.get("exit_code") == 0:  # one that fails may have shown the skill before
-                        self.tools.end(identity, is_success=True)
-            case "turn.completed":
-                self.is_complete, self.failure = True, ""
-                self._total = _usage(event_at(event, "usage")) or self._total
-            case "turn.failed":
-                self.is_complete = False
-                self.failure = text_at(event, "error", "message") or self.failure or "the turn failed"
-            case "error":
-                self.failure = text_at(event, "message") or "an error without a message"
-
-    @property
-    def usage(self) -> Usage | None:
-        """What this turn has used; None if that was not reported."""
-        if self._total is None:
-            return None
-        return Usage(**{name: max(getattr(self._total, name) - getattr(self.before, name), 0) for name in _COUNTS})
-
-
-def _usage(event: Event) -> Usage | None:
-    counts = counts_at(event, *_COUNTS.values()) if event else None
-    return None if counts is None else Usage(**dict(zip(_COUNTS, counts, strict=True)))
 
 
 def prepare(settings: CodexSettings, environ: Mapping[str, str], workspace: CallWorkspace) -> dict[str, str]:

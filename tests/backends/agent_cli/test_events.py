@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillgit_backends.agent_cli.process import EventLines, event_at, number_at, text_at
+from skillgit.wire.json_values import fields_at, text_at
+from skillgit_backends.agent_cli.process import EventLines, number_at
 from skillgit_backends.claude_code_exec import ClaudeSession
 from skillgit_backends.codex_exec import CodexTurn
 
@@ -41,7 +42,7 @@ def test_paths_that_lead_nowhere_give_nothing():
     assert text_at(event, "a", "b", "c") == text_at(event, "a", "n") == ""
     assert number_at(event, "a", "n") == 2
     assert number_at(event, "a", "t") == number_at(event, "x") == 0
-    assert event_at(event, "a", "b") == {}
+    assert fields_at(event, "a", "b") == {}
 
 
 @given(
@@ -58,7 +59,7 @@ def test_no_shape_of_an_event_breaks_a_protocol(kind: str, rest: dict[str, objec
     session.hear({**rest, "type": kind})
     assert turn.usage is None or turn.usage.tokens_in >= 0
     assert isinstance(session.is_failed, bool)
-    assert isinstance(session.text, str)
+    assert isinstance(session.answer, str)
     assert session.usage is None or session.usage.cached is not None
 
 
@@ -90,7 +91,7 @@ def test_an_absurd_usage_of_claude_code_is_unknown(name, absurd, by_model):
         {"modelUsage": {"m": {names[key]: value for key, value in counts.items()}}} if by_model else {"usage": counts}
     )
     EventLines(give=session.hear).take(json.dumps({"type": "result", "result": "hi"} | usage).encode())
-    assert session.text == "hi"
+    assert session.answer == "hi"
     assert session.usage is None
 
 
