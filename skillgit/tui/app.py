@@ -7,7 +7,6 @@ import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial, partialmethod
-from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar, Concatenate, ParamSpec, TypeVar
 
@@ -45,14 +44,6 @@ WATCHED_EVERY = 0.5
 """Seconds between two looks at whether history has changed."""
 _THEMES = {"dark": theme.DARK.name, "light": theme.LIGHT.name}
 _RIGHT = 3  # the right button of a mouse
-_LATER = ("compare", "item", "live")
-"""Screens that are loaded once the first one is painted, so that neither it nor the key that opens them waits."""
-
-
-def _load_screens() -> None:
-    for name in (*_LATER, "printed"):
-        import_module(f"skillgit.tui.screens.{name}")
-    import_module("skillgit.tui.prints")
 
 
 class SkillgitApp(App[None]):
@@ -127,7 +118,6 @@ class SkillgitApp(App[None]):
         if not self.is_headless:
             self._collector.take_over()
             self.set_interval(QUIET, self._collector.rest)
-            self.set_timer(QUIET, lambda: self.run_worker(_load_screens, thread=True, group="load"))
 
     async def on_event(self, event: Event) -> None:
         if isinstance(event, InputEvent):

@@ -5,19 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from skillgit.app.history.log import Parents, parents_beside
 from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import default_run, find_run
 from skillgit.app.workspace.workspace import open_workspace
 from skillgit.domain.evaluation import Metric
 from skillgit.domain.statistics import wilson_interval
 from skillgit.errors import RevisionNotFoundError
-from skillgit.index import event_pages, queries, spending, version_queries
+from skillgit.index import event_pages, queries
 from skillgit.index.event_pages import Point
 from skillgit.index.log_filter import Selection
 from skillgit.index.rows import LogRow, RunRow
-from skillgit.index.spending import SpentStretch
+from skillgit.lazy import loaded_on_use
 from skillgit.view.curve import Axis, CurvePoint, RunCurve, is_mark
+
+with loaded_on_use():  # only pages ask for it, and the first picture of the screens does not wait for it
+    from skillgit.app.history import log
+    from skillgit.index import spending, version_queries
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,13 +144,13 @@ def curves(
         return tuple(curve(row) for run in runs if (row := queries.run_row(index, run, live)) is not None)
 
 
-def cost_by_stretch(context: Context, run: str, most: int) -> tuple[SpentStretch, ...]:
+def cost_by_stretch(context: Context, run: str, most: int) -> tuple[spending.SpentStretch, ...]:
     """Return what the steps of ``run`` cost, oldest first, many of them taken together to at most ``most``."""
     with open_workspace(context) as workspace:
         return spending.spent_stretches(workspace.index, find_run(workspace, run), most)
 
 
-def beside(context: Context, rows: Sequence[LogRow]) -> Parents:
-    """Return what :func:`parents_beside` does, for a page of events."""
+def beside(context: Context, rows: Sequence[LogRow]) -> log.Parents:
+    """Return what :func:`~skillgit.app.history.log.parents_beside` does, for a page of events."""
     with open_workspace(context) as workspace:
-        return parents_beside(workspace.repo, rows)
+        return log.parents_beside(workspace.repo, rows)

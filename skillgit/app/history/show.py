@@ -13,7 +13,6 @@ from skillgit.app.recorded.outcomes import CheckChange, changes_from_base
 from skillgit.app.recorded.run_record import item_rows, start_document, start_record
 from skillgit.app.recorded.shortcut_facts import kept_shortcut, not_above
 from skillgit.app.recorded.step_evidence import AppliedEdit, DraftLook, StepEvidence, TrainAttempt, TrajectoryPattern
-from skillgit.app.setup.config.schema import SECTIONS
 from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import event_in
 from skillgit.app.workspace.workspace import BRING, Workspace, open_workspace
@@ -27,11 +26,15 @@ from skillgit.errors import UsageError
 from skillgit.index import queries, version_queries
 from skillgit.index.event_rows import CONFIG
 from skillgit.index.rows import LogRow
-from skillgit.plugin.redaction import redact_json
+from skillgit.lazy import loaded_on_use
 from skillgit.store import diff as store_diff
 from skillgit.store import history_reader
-from skillgit.store.exchange.remotes import may_have_evidence
 from skillgit.store.notes import feedback_in
+
+with loaded_on_use():  # only settings need them, and they take longer to load than all that shows an event
+    from skillgit.app.setup.config import schema
+    from skillgit.plugin import redaction
+    from skillgit.store.exchange import remotes
 
 _MEASURED = frozenset({EventKind.ACCEPTED, EventKind.REJECTED})
 
@@ -171,7 +174,7 @@ def run_settings(context: Context, revision: str) -> RunSettings:
         settings = recorded_settings(workspace, start.evidence) if start is not None else ()
         if not settings:
             again = "ask its trainer to push it again with a newer version, which sends the configuration along"
-            remedy = f"bring it: {BRING}" if may_have_evidence(workspace.repo, run) else again
+            remedy = f"bring it: {BRING}" if remotes.may_have_evidence(workspace.repo, run) else again
             raise UsageError(f"the configuration of run {run} is not here", hint=remedy)
     return RunSettings(run=run, settings=settings)
 
@@ -181,10 +184,10 @@ def recorded_settings(workspace: Workspace, evidence: str) -> tuple[RunSetting, 
     document = start_document(workspace.repo, evidence, CONFIG)
     if not all(isinstance(values, dict) for values in document.values()):
         return ()
-    order = {name: index for index, name in enumerate(SECTIONS)}
+    order = {name: index for index, name in enumerate(schema.SECTIONS)}
     settings = []
     for section in sorted(document, key=lambda name: order.get(name, len(order))):
-        shape = SECTIONS.get(section)
+        shape = schema.SECTIONS.get(section)
         fields = shape.model_fields if shape else {}
         usual = shape.model_construct().model_dump(mode="json", warnings=False) if shape else {}
         others: Chosen = "backend" if section == "model" else "environment" if section == "env" else "set"
@@ -192,6 +195,6 @@ def recorded_settings(workspace: Workspace, evidence: str) -> tuple[RunSetting, 
             source: Chosen = "set" if name in fields else others
             if name in fields and name in usual and usual[name] == value:
                 source = "default"
-            text = json.dumps(redact_json(value), ensure_ascii=False)
+            text = json.dumps(redaction.redact_json(value), ensure_ascii=False)
             settings.append(RunSetting(key=f"{section}.{name}", value=text, chosen=source))
     return tuple(settings)

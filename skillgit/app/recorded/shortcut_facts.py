@@ -15,18 +15,21 @@ from skillgit.domain.evaluation import Gauge, Metric, Split, item_set_digest
 from skillgit.domain.trajectory import Item
 from skillgit.domain.untrusted.json_limits import loads
 from skillgit.files import read_plain, write_file
-from skillgit.plugin.environment import Environment
-from skillgit.plugin.shortcuts import GAIN, BestShortcut, measure_shortcuts
+from skillgit.lazy import loaded_on_use
 from skillgit.store.repo import Repo
+
+with loaded_on_use():  # few who show a score have what was kept of its shortcuts
+    from skillgit.plugin import environment as environments
+    from skillgit.plugin import shortcuts
 
 _FOLDER = "shortcuts"
 
 
 def best_shortcuts(
-    repo: Repo, environment: Environment, items: Mapping[Split, Sequence[Item]], gauge: Gauge
-) -> Mapping[Split, BestShortcut]:
+    repo: Repo, environment: environments.Environment, items: Mapping[Split, Sequence[Item]], gauge: Gauge
+) -> Mapping[Split, shortcuts.BestShortcut]:
     """Return the best shortcut of each split under ``gauge``, and keep it for :func:`kept_shortcut`."""
-    report = measure_shortcuts(environment, items, gauge)
+    report = shortcuts.measure_shortcuts(environment, items, gauge)
     for split, best in report.best.items():
         path = _path(repo, item_set_digest({item.id: item.digest for item in items[split]}), gauge.metric)
         with suppress(OSError):  # it is measured again where it could not be kept
@@ -35,11 +38,11 @@ def best_shortcuts(
     return report.best
 
 
-def kept_shortcut(repo: Repo, item_set: str, gauge: Gauge) -> BestShortcut | None:
+def kept_shortcut(repo: Repo, item_set: str, gauge: Gauge) -> shortcuts.BestShortcut | None:
     """Return the best shortcut on the items with the digest ``item_set``; None if it was not measured here."""
     try:
         document = loads(read_plain(_path(repo, item_set, gauge.metric)))
-        return BestShortcut(score=float(document["score"]), rule=str(document["rule"]))
+        return shortcuts.BestShortcut(score=float(document["score"]), rule=str(document["rule"]))
     except (OSError, ValueError, TypeError, KeyError):
         return None
 
@@ -48,9 +51,9 @@ def _path(repo: Repo, item_set: str, metric: Metric) -> Path:
     return repo.private_dir / _FOLDER / f"{item_set}-{metric.value}.json"
 
 
-def not_above(score: float | None, split: str, best: BestShortcut | None, subject: str = "") -> str:
+def not_above(score: float | None, split: str, best: shortcuts.BestShortcut | None, subject: str = "") -> str:
     """Return a sentence where a score is not above the best shortcut on the same items; empty where it is."""
-    if score is None or best is None or best.score < GAIN or score > best.score:
+    if score is None or best is None or best.score < shortcuts.GAIN or score > best.score:
         return ""
     head = f"{subject}: " if subject else ""
     return (
