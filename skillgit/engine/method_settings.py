@@ -13,7 +13,10 @@ from skillgit.domain.evaluation import Metric
 from skillgit.domain.gate_decision import GateRule, NoRegression, Objective
 from skillgit.domain.skill import DOCUMENT, TrainableFiles, pattern_problem
 from skillgit.errors import SkillgitError
-from skillgit.plugin.registry import load_policy
+from skillgit.lazy import loaded_on_use
+
+with loaded_on_use():  # it finds packages, which who only shows settings need not wait for
+    from skillgit.plugin import registry
 
 Positive = Annotated[int, Field(gt=0)]
 Natural = Annotated[int, Field(ge=0)]
@@ -310,7 +313,7 @@ class GateSettings(_Section):
     @classmethod
     def _asks_for_a_gain(cls, value: str) -> str:
         try:
-            policy = load_policy(value)
+            policy = registry.load_policy(value)
         except SkillgitError as error:
             raise ValueError(error.message) from error
         if not policy.wants_gain:
@@ -341,7 +344,7 @@ class MethodSettings(_Section):
     def rule(self, pins: frozenset[str] = frozenset()) -> GateRule:
         evaluation, gate = self.evaluation, self.gate
         return GateRule(
-            policy=load_policy(gate.policy),
+            policy=registry.load_policy(gate.policy),
             metric=evaluation.gate_metric,
             soft_weight=evaluation.gate_mixed_weight,
             min_coverage=evaluation.min_coverage,

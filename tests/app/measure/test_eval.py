@@ -160,7 +160,7 @@ def test_looks_at_the_test_split_are_counted(repository):
 def test_a_score_that_is_not_above_what_needs_no_question_is_named_where_scores_are_read(repository, monkeypatch):
     best = BestShortcut(score=1.0, rule='always "yes"')
     report = ShortcutReport(items=1, sample=1, best=dict.fromkeys(Split, best))
-    monkeypatch.setattr("skillgit.app.recorded.shortcut_facts.measure_shortcuts", lambda *_: report)
+    monkeypatch.setattr("skillgit.plugin.shortcuts.measure_shortcuts", lambda *_: report)
     assert show(user(repository), "v0").shortcuts == (), "it was not measured yet"
     evaluated = measure(repository, "v0", split="all")
     sentences = [text for text in evaluated.warnings if "without the question" in text]
