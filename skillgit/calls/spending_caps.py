@@ -22,40 +22,18 @@ from skillgit.errors import BudgetError, ItemTimeoutError, StoppedError
 from skillgit.plugin.backend import Request, Usage, estimated_tokens, flatten
 
 
+@dataclass(slots=True, eq=False)
 class _Deadline:
     """A deadline that pauses while a call of the item waits."""
 
-    def __init__(self, timeout: asyncio.Timeout) -> None:
-        self._timeout = timeout
-        self._waiting = 0
-        self._left = 0.0
-        self._over = False
+    timeout: asyncio.Timeout
+    waiters: int = 0  # calls of the item that wait at the same time share one pause
+    left_s: float = 0.0
+    is_left: bool = False  # whether the block has ended; a call of the item may outlast it
 
-    @contextmanager
-    def standing(self) -> Iterator[None]:
-        """Pause while the block lasts; calls of one item that wait at the same time share one pause."""
-        self._waiting += 1
-        if self._waiting == 1:
-            self._left = (self._timeout.when() or 0.0) - asyncio.get_running_loop().time()
-            self._move(None)
-        try:
-            yield
-        finally:
-            self._waiting -= 1
-            if self._waiting == 0:
-                self._move(asyncio.get_running_loop().time() + self._left)
-
-    @property
-    def over(self) -> bool:
-        return self._timeout.expired()
-
-    def end(self) -> None:
-        """Let go of the item; a call of it may outlast it."""
-        self._over = True
-
-    def _move(self, when: float | None) -> None:
-        if not self._over and not self._timeout.expired():
-            self._timeout.reschedule(when)
+    def move(self, when: float | None) -> None:
+        if not self.is_left and not self.timeout.expired():
+            self.timeout.reschedule(when)
 
 
 _CURRENT: ContextVar[_Deadline | None] = ContextVar("skillgit_deadline", default=None)
@@ -75,7 +53,7 @@ async def item_deadline(seconds: float | None) -> AsyncIterator[None]:
             try:
                 yield
             finally:
-                deadline.end()
+                deadline.is_left = True
                 _CURRENT.reset(before)
     except Exception as error:  # what a block makes of its cancellation says nothing
         if not timeout.expired():
@@ -89,7 +67,7 @@ async def item_deadline(seconds: float | None) -> AsyncIterator[None]:
 def overdue() -> bool:
     """Say whether there is an item that is worked on and its time is over, so that its calls are cancelled."""
     deadline = _CURRENT.get()
-    return deadline is not None and deadline.over
+    return deadline is not None and deadline.timeout.expired()
 
 
 @contextmanager
@@ -99,8 +77,17 @@ def waiting() -> Iterator[None]:
     if deadline is None:
         yield
         return
-    with deadline.standing():
+    time = asyncio.get_running_loop().time
+    deadline.waiters += 1
+    if deadline.waiters == 1:
+        deadline.left_s = (deadline.timeout.when() or 0.0) - time()
+        deadline.move(None)
+    try:
         yield
+    finally:
+        deadline.waiters -= 1
+        if deadline.waiters == 0:
+            deadline.move(time() + deadline.left_s)
 
 
 class Stop:

@@ -27,7 +27,7 @@ from skillgit.engine.minibatches import shuffle, slow_sample, stream
 from skillgit.engine.prompt_sections import CHARACTERS_PER_TOKEN
 from skillgit.engine.trajectory_elision import LEAST, elide
 from skillgit.errors import BackendError, ConfigError, EnvironmentFaultError, SandboxError
-from skillgit.executors.attempt import RestartableModel, Row, described
+from skillgit.executors.attempt import AskedModel, Row, described
 from skillgit.plugin.backend import Message, Reply, ReplyForm, Tool
 from skillgit.wire import AgentQuestion
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True, kw_only=True)
-class RoleConversation(RestartableModel):
+class RoleConversation(AskedModel):
     """What one attempt asks one model; ``purpose``, ``seed``, ``item`` and ``sample`` name its draws."""
 
     calls: Calls
@@ -69,8 +69,7 @@ class RoleConversation(RestartableModel):
 
     def restart(self) -> None:
         self.turn = 0
-        self.work.clear()
-        self.replies.clear()
+        AskedModel.restart(self)  # super() fails in a dataclass with slots
 
     @contextmanager
     def _ending(self) -> Iterator[None]:

@@ -59,6 +59,11 @@ class AskedModel(ABC):
         self.replies.append(reply)
         return reply
 
+    def restart(self) -> None:
+        """Start over, for an attempt that was cut off: equal questions are equal draws."""
+        self.work.clear()
+        self.replies.clear()
+
     @abstractmethod
     async def ask(self, messages: Sequence[Message], tools: Sequence[Tool], form: ReplyForm | None) -> Reply:
         """Ask the next question of the attempt."""
@@ -70,13 +75,6 @@ class AskedModel(ABC):
     @abstractmethod
     def lease(self, ask: Ask) -> AbstractAsyncContextManager[Lease]:
         """Let a program ask during a block, at an address of the machine that the attempt is made on."""
-
-
-class RestartableModel(AskedModel):
-    """A conversation that can start over, for an attempt that was cut off: equal questions are equal draws."""
-
-    @abstractmethod
-    def restart(self) -> None: ...
 
 
 class Executor(Protocol):
@@ -91,8 +89,8 @@ class Executor(Protocol):
         environment: Environment,
         item: Item,
         skill: Skill,
-        target: RestartableModel,
-        judge: RestartableModel,
+        target: AskedModel,
+        judge: AskedModel,
     ) -> Row:
         """Roll an item out and score it; a failure of the environment is an EnvironmentFaultError, however it fails."""
         ...

@@ -22,7 +22,7 @@ from typing import Final
 from skillgit.domain.skill import Skill
 from skillgit.domain.trajectory import Item
 from skillgit.errors import ConfigError, EnvironmentFaultError, SkillgitError
-from skillgit.executors.attempt import RestartableModel, Row, described
+from skillgit.executors.attempt import AskedModel, Row, described
 from skillgit.executors.worker import END_S, EnvironmentRecipe, Frame, dump_error, load_error, next_frame, packed
 from skillgit.plugin.environment import Environment
 from skillgit.plugin.process_start import whole_start
@@ -79,7 +79,7 @@ class _Worker:
 class _Attempt:
     """One attempt in a worker, whose questions are answered here."""
 
-    def __init__(self, number: int, worker: _Worker, conversations: Mapping[str, RestartableModel]) -> None:
+    def __init__(self, number: int, worker: _Worker, conversations: Mapping[str, AskedModel]) -> None:
         assert worker.link is not None  # noqa: S101 - it is ready
         self._number, self._worker, self._link = number, worker, worker.link
         self._conversations = conversations
@@ -163,8 +163,8 @@ class WorkerPool:
         environment: Environment,
         item: Item,
         skill: Skill,
-        target: RestartableModel,
-        judge: RestartableModel,
+        target: AskedModel,
+        judge: AskedModel,
     ) -> Row:
         del environment  # workers have their own
         conversations = {"target": target, "judge": judge}
