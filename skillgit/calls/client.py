@@ -109,12 +109,11 @@ class Calls:
         fresh: bool = False,
         remark: Callable[[str], None] = lambda _: None,
     ) -> None:
-        self._routes, self._fingerprints = dict(routes), {role: each.fingerprint for role, each in routes.items()}
-        self._fingerprints_by_name = {role: each.by_name.fingerprint for role, each in routes.items()}
+        self.routes = dict(routes)
         self.caps, self.ledger, self._fresh, self.reuse = caps, ledger, fresh, Reuse()
         self._policy, self._accounts = policy or CallPolicy(), Accounts()
         self._live = Live(
-            self._routes.values(),
+            self.routes.values(),
             ledger=ledger,
             accounts=self._accounts,
             caps=caps,
@@ -127,7 +126,7 @@ class Calls:
         )
         self.traffic, self._failures = self._live.traffic, self._live.failures
         self.traffic.remark = remark
-        self._batches = {role: BatchQueue(route, self._live) for role, route in self._routes.items() if route.batch}
+        self._batches = {role: BatchQueue(route, self._live) for role, route in self.routes.items() if route.batch}
         self._replies, self._rollouts = Flights[PaidReply](), Flights[KnownRollout]()
         self._unanswered = dict[str, set[Unanswered]]()
         if caps.max_usd is not None and self.unpriced:
@@ -141,22 +140,8 @@ class Calls:
     @property
     def unpriced(self) -> tuple[str, ...]:
         """The models whose price is not known; their calls count as 0 dollars."""
-        routes = (route for route in with_inner(self._routes.values()) if route.inner is None)
+        routes = (route for route in with_inner(self.routes.values()) if route.inner is None)
         return tuple(sorted({route.name for route in routes if route.price is None}))
-
-    def model_name(self, role: str) -> str:
-        """Return ``backend/model`` of a role."""
-        return self._routes[role].name
-
-    def served(self, role: str) -> ServedModel:
-        return replace(self._routes[role].served, role=role)
-
-    def fingerprint(self, role: str) -> str:
-        return self._fingerprints[role]
-
-    def fingerprint_by_name(self, role: str) -> str:
-        """Return the fingerprint of a role as it was before servers were part of it."""
-        return self._fingerprints_by_name[role]
 
     # On whose account
 
@@ -216,17 +201,17 @@ class Calls:
         form: ReplyForm | None = None,
     ) -> Coroutine[Any, Any, Reply]:
         """Return the reply, from the ledger if ``draw`` asked before; an UnanswerableError is recorded as final too."""
-        request = self._routes[role].request(messages, tools, schema)
+        request = self.routes[role].request(messages, tools, schema)
         return self._ask(role, stage, request if form is None else form.applied(request), draw)
 
     def answer(
         self, role: str, stage: str, question: AgentQuestion, provider: str, *, draw: tuple[str | int, ...]
     ) -> Coroutine[Any, Any, Reply]:
         """Answer what a program asks by the model of ``role``; ``draw`` tells repetition and retry apart."""
-        return self._ask(role, stage, _request_of(self._routes[role], question, native=bool(provider)), draw)
+        return self._ask(role, stage, _request_of(self.routes[role], question, native=bool(provider)), draw)
 
     async def _ask(self, role: str, stage: str, request: Request, draw: tuple[str | int, ...]) -> Reply:
-        route, scope = self._routes[role], self._accounts.scope
+        route, scope = self.routes[role], self._accounts.scope
         question = request_digest(request)
         key, paid = self._look_up(route, request, question, draw)
         is_known = paid is not None
@@ -308,7 +293,7 @@ class Calls:
         ``produce`` makes it, at the cost of its calls through this door, and says whether to keep it; what
         infrastructure spoilt is not. An object whose first key is ``failed`` is of an item that is never evaluated.
         """
-        rollout, route = self.known_rollout(key, old_key), self._routes["target"]
+        rollout, route = self.known_rollout(key, old_key), self.routes["target"]
         if rollout is None and self._fresh and (other := self.ledger.rollout(key)) is not None:
             self.ledger.displace(key, other.run)
         if route.served.address:
@@ -351,7 +336,7 @@ class Calls:
             by_key = {paid.charge.key: paid.charge for paid in receipt.repetitions if paid.scope == scope}
             rollout = replace(rollout, scope=scope, charges=tuple(by_key[answer_key] for answer_key in sorted(by_key)))
             if scope != receipt.scope:
-                self._count_outcome(key, self._routes["target"], rollout)
+                self._count_outcome(key, self.routes["target"], rollout)
         return self.ledger.record_rollout(key, rollout) if keep else rollout
 
     def ask_anew(self, role: str) -> None:
@@ -443,7 +428,7 @@ class Calls:
 
     async def settle(self) -> None:
         """Ask providers whose last call failed if they answer, lest an outage at the end be blamed on the items."""
-        for role, route in self._routes.items():
+        for role, route in self.routes.items():
             if not self._live.doubts(route):
                 continue
             request, scope = route.request(QUESTION), self._accounts.entered
@@ -466,7 +451,7 @@ class Calls:
             queue.close()
         if self._endpoint is not None:
             await self._endpoint.aclose()
-        for backend in {id(route.backend): route.backend for route in with_inner(self._routes.values())}.values():
+        for backend in {id(route.backend): route.backend for route in with_inner(self.routes.values())}.values():
             await backend.aclose()
 
 

@@ -36,7 +36,7 @@ def grading_key(session: Session, grading: Grading) -> str:
     """Return the ledger's key of what a grading comes to."""
     item, trajectory = grading.item, grading.trajectory
     result = [trajectory.answer, *(turn.row for turn in trajectory.turns)]
-    judge = session.calls.fingerprint(grading.role)
+    judge = session.calls.routes[grading.role].fingerprint
     return digest(["graded", session.task.digest, judge, item.id, item.digest, result, grading.number])
 
 

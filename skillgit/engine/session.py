@@ -102,12 +102,12 @@ class Session:
 
     @property
     def setup(self) -> str:
-        return setup_digest(self.task, self.calls.fingerprint)
+        return setup_digest(self.task, lambda role: self.calls.routes[role].fingerprint)
 
     @property
     def setup_by_name(self) -> str:
         """The setup as it was identified before servers were part of it."""
-        return setup_digest(self.task, self.calls.fingerprint_by_name)
+        return setup_digest(self.task, lambda role: self.calls.routes[role].by_name.fingerprint)
 
     @property
     def judged(self) -> bool:
@@ -129,15 +129,16 @@ class Session:
 
     @property
     def models(self) -> Models:
-        calls = self.calls
-        judge = f"{calls.model_name('judge')}@{calls.fingerprint('judge')[:12]}" if self.judged else ""
-        return Models(target=calls.model_name("target"), optimizer=calls.model_name("optimizer"), judge=judge)
+        routes = self.calls.routes
+        judge = f"{routes['judge'].name}@{routes['judge'].fingerprint[:12]}" if self.judged else ""
+        return Models(target=routes["target"].name, optimizer=routes["optimizer"].name, judge=judge)
 
     @property
     def served(self) -> tuple[ServedModel, ...]:
         """Who answers each role at which server, as far as a server is asked."""
         roles = ("target", "optimizer", *(("judge",) if self.judged else ()))
-        return tuple(model for role in roles if (model := self.calls.served(role)).address)
+        models = (replace(self.calls.routes[role].served, role=role) for role in roles)
+        return tuple(model for model in models if model.address)
 
     def cost_since(self, began: datetime) -> Cost:
         return replace(self.calls.meter.cost(), seconds=round((self.clock() - began).total_seconds(), 1))

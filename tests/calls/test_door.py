@@ -350,8 +350,8 @@ def test_a_door_outlives_an_event_loop():
 def test_names_fingerprints_and_closing():
     backend = ScriptedBackend()
     calls = door(backend)
-    assert calls.model_name("target") == "scripted/small"
-    assert calls.fingerprint("target") != calls.fingerprint("optimizer")
-    assert calls.fingerprint("target") == door(ScriptedBackend()).fingerprint("target")
+    assert calls.routes["target"].name == "scripted/small"
+    assert calls.routes["target"].fingerprint != calls.routes["optimizer"].fingerprint
+    assert calls.routes["target"].fingerprint == door(ScriptedBackend()).routes["target"].fingerprint
     asyncio.run(calls.aclose())
     assert backend.closed == 1

@@ -186,7 +186,7 @@ def test_an_answer_without_tools_does_not_show_that_the_provider_takes_tools():
     async def scenario():
         calls = door(backend(), ledger=Ledger.in_memory())
         await ask(calls, "a")
-        calls._routes["target"].backend.answer = lambda _: _raise(BadRequestError("tools are not enabled"))
+        calls.routes["target"].backend.answer = lambda _: _raise(BadRequestError("tools are not enabled"))
         for number in range(LIMIT):
             with pytest.raises((FatalBackendError, ProviderFailureError)) as caught:
                 await calls.call("target", "rollout", [user(str(number))], draw=(number,), tools=[tool])
@@ -233,7 +233,7 @@ def test_empty_answers_are_all_paid_for_and_the_last_attempt_is_the_end_also_of_
         ledger = Ledger.in_memory()
         calls = door(backend(), ledger=ledger, attempts=3)
         await ask(calls, "before")
-        calls._routes["target"].backend.answer = lambda _: _raise(empty)
+        calls.routes["target"].backend.answer = lambda _: _raise(empty)
         assert type(await fails(calls)) is NoAnswerError
         assert calls.meter.total().calls == 1 + 3
         resumed = door(backend(), ledger=ledger, attempts=3)

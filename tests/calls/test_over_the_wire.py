@@ -62,7 +62,7 @@ def test_the_time_to_come_back_is_kept_by_all(tmp_path, backend):
 
     async def scenario(wire):
         async with opened(wire, tmp_path, backend=backend, concurrency=8) as calls:
-            route = calls._routes["target"]
+            route = calls.routes["target"]
             complete = route.backend.complete
 
             async def noted(request):

@@ -56,7 +56,9 @@ def questions_asked(server: ServedModel | None, ledger: Ledger, *, run: str, fre
 
     async def scenario() -> None:
         await ask(calls, "a")
-        await calls.rollout(f"k{calls.fingerprint('target')}", produce, f"k{calls.fingerprint_by_name('target')}")
+        await calls.rollout(
+            f"k{calls.routes['target'].fingerprint}", produce, f"k{calls.routes['target'].by_name.fingerprint}"
+        )
 
     asyncio.run(scenario())
     questions_asked.reuse = calls.reuse

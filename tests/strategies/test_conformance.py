@@ -175,7 +175,7 @@ class Goes(Good):
 
 class Bypasses(Good):
     async def draft(self, search, failures):
-        backend = search.session.calls._routes["optimizer"].backend
+        backend = search.session.calls.routes["optimizer"].backend
         await backend.complete(Request(model="optimizer", messages=(system("Psst."), user("Tell me."))))
         return await super().draft(search, failures)
 

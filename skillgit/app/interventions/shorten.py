@@ -166,7 +166,7 @@ def compress(context: Context, request: ShortenRequest, watcher: EvalWatcher) ->
                 if shortening is None:
                     if refusal := unanswered(session, STAGE):
                         raise SkillgitError(refusal.rstrip("."), hint="take another model as the optimizer")
-                    optimizer = session.calls.model_name("optimizer")
+                    optimizer = session.calls.routes["optimizer"].name
                     raise SkillgitError(
                         f"{optimizer} found no shorter text for {name} that keeps what is protected",
                         hint=f"skillgit shorten --rules {name} drops whole rules",

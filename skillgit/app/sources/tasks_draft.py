@@ -101,7 +101,7 @@ def draft(context: Context, request: DraftRequest) -> Drafted | Plan:
         ids=tuple(str(row["id"]) for row in rows),
         refused=tuple(refusals),
         removed=removed_from(rows),
-        model=calls.model_name(_ROLE),
+        model=calls.routes[_ROLE].name,
         cost=calls.spent(),
     )
 
@@ -134,7 +134,7 @@ async def _asked(calls: Calls, messages: list[Message]) -> list[dict[str, object
                 reason = str(error)
                 again = f"This reply cannot be used: {reason}. Reply with the JSON only."
                 messages += [assistant(reply.text), user(again)]
-    raise ServiceError(f"{calls.model_name(_ROLE)} drafted nothing: {reason}", hint="try again, or another model")
+    raise ServiceError(f"{calls.routes[_ROLE].name} drafted nothing: {reason}", hint="try again, or another model")
 
 
 class RubricWriter:
