@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from skillgit.plugin.backend import Price
 
 
-class Gratis(Mapping[str, Price]):
+class FreePrices(Mapping[str, Price]):
     """Has a price of zero for every model, and lists none."""
 
     def __getitem__(self, model: str) -> Price:

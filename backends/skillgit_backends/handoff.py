@@ -30,7 +30,7 @@ from skillgit.plugin.backend import BackendInfo, Image, Message, Reply, Request,
 from skillgit.plugin.backend_settings import Knob, read_settings
 from skillgit.plugin.call_records import message_json, parameters_json, request_digest, tool_json
 from skillgit.plugin.redaction import redact, redact_json
-from skillgit_backends.backend_settings import Gratis
+from skillgit_backends.backend_settings import FreePrices
 
 _KEYS = {
     "dir": Knob(
@@ -47,7 +47,7 @@ class HandoffBackend:
         summary="Writes prompts to files, stops the run, and picks up the answers when it goes on: no key needed.",
         needs_network=False,
         estimates_tokens=True,
-        prices=Gratis(),
+        prices=FreePrices(),
         paths={"dir": "handoff"},
         settings=_KEYS,
     )

@@ -28,7 +28,7 @@ from skillgit.plugin.backend import BackendInfo, Reply, Request, Usage, estimate
 from skillgit.plugin.backend_settings import Knob, read_settings
 from skillgit.plugin.call_records import read_reply, request_digest
 from skillgit.plugin.skill_marks import as_text
-from skillgit_backends.backend_settings import Gratis
+from skillgit_backends.backend_settings import FreePrices
 
 _SHOWN = 60
 _SETTINGS = {
@@ -43,7 +43,7 @@ class ReplayBackend:
         name="replay",
         summary="Answers from a ledger or a file of recorded replies; what was not recorded is an error.",
         needs_network=False,
-        prices=Gratis(),
+        prices=FreePrices(),
         paths={"path": ""},
         settings=_SETTINGS,
         installs_skills=True,
