@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
+import shlex
 import shutil
 import subprocess
 from typing import TYPE_CHECKING
@@ -18,6 +20,7 @@ from serving import OTHER
 from soaking import soak
 from trained_runs import RUN
 
+from skillgit.verbs.command_line import read_words
 from skillgit.web.pages import ROUTES
 
 if TYPE_CHECKING:
@@ -79,6 +82,24 @@ def test_it_is_quiet_fits_its_window_and_keeps_nobody_out(
             ]
     assert {address: fault for address, fault in faults.items() if fault} == {}
     assert len(faults) > len(ROUTES) // 2
+
+
+NAMED = re.compile(r"in a terminal:</span> <code data-copy>([^<]+)</code>")
+ODD = ["/?sort=nothing&order=up", f"/run/{RUN}/items?sort=nothing&facet=nothing", "/new?run=--help"]
+"""Addresses that someone typed."""
+
+
+def test_the_command_that_a_page_names_is_one_that_the_program_takes(served: Served):
+    named = {}
+    with served.visit() as client:
+        for address in (*addresses(served), *ODD):
+            named[address] = NAMED.findall(client.get(address).text)
+    for address, commands in named.items():
+        for command in commands:
+            program, *words = shlex.split(html.unescape(command))
+            assert program == "skillgit", address
+            assert read_words(words), address
+    assert len([*filter(None, named.values())]) > 10
 
 
 @pytest.mark.soak

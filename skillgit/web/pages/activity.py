@@ -11,7 +11,15 @@ from typing import Any, Final
 from skillgit.app.workspace.command_journal import CommandRecord, command, commands
 from skillgit.app.workspace.invitations import Role, invitations, invite, revoke
 from skillgit.errors import ConflictError, DataError, UsageError
-from skillgit.verbs.tasks import DraftFolder, PendingDraft, drafted_skills, reviewing
+from skillgit.verbs.serve import SERVE, ServeRequest
+from skillgit.verbs.tasks import (
+    TASKS_REVIEW,
+    DraftFolder,
+    PendingDraft,
+    ReviewRequest,
+    drafted_skills,
+    reviewing,
+)
 from skillgit.view.surface import Style
 from skillgit.view.table import Cell, Column, Table
 from skillgit.view.tasks import facts_of
@@ -49,7 +57,7 @@ def activity_page(visit: Visit) -> Answer:
     return Page(
         "activity.html",
         "Activity",
-        ("serve", "--tokens"),
+        SERVE.words(ServeRequest(tokens=True)),
         COMMANDS=COMMANDS,
         rows=records[(number - 1) * ROWS : number * ROWS],
         number=number,
@@ -158,7 +166,7 @@ def _drafts(
     return Page(
         "drafts_of_skill.html",
         f"Drafts of {folder.skill}",
-        ("tasks", "review", "--skill", folder.skill),
+        TASKS_REVIEW.words(ReviewRequest(skill=folder.skill)),
         status=400 if error else 200,
         skill=folder.skill,
         drafts=drafts[:DRAFTS],

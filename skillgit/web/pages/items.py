@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
 
 from skillgit.app.history.requests import ItemOrder, ItemsRequest
 from skillgit.errors import NotFoundError
@@ -37,18 +39,19 @@ _ORDERS: Final = {
 
 
 class Facet(NamedTuple):
-    """Some of the items, which an address chooses by the name; ``options`` of ``skillgit items`` choose the same."""
+    """Some of the items, which an address chooses by the name; a request with ``asked`` chooses the same."""
 
     name: str
     words: str
     group: str
     items: Sequence[ItemLine]
-    options: tuple[str, ...] = ()
+    asked: Mapping[str, object] = MappingProxyType({})
 
 
 class Selection(NamedTuple):
     """The items that an address asks for, in their order, and what else it could ask for."""
 
+    request: ItemsRequest
     table: ItemTable
     facets: Sequence[Facet]
     facet: Facet
@@ -58,7 +61,7 @@ class Selection(NamedTuple):
 
 @page("/run/{run}/items")
 def items_page(visit: Visit) -> Answer:
-    table, facets, facet, selected, query = _selection(visit)
+    request, table, facets, facet, selected, query = _selection(visit)
     first = max(0, visit.number("page", 1) - 1) * ROWS
     rows = selected[first : first + ROWS]
     names = [column.name for column in table.columns]
@@ -68,11 +71,10 @@ def items_page(visit: Visit) -> Answer:
     indexes = sorted({0, *([] if best is None else [best]), *range(start, min(start + COLUMNS, len(names)))})
     versions = [names[indexes[-1] if best is None else best], "v0"]
     words = item_words(visit.context, [f"{table.run}/{name}" for name in versions], [row.item for row in rows])
-    order = visit.value("sort", ItemOrder.ITEM)
     return Page(
         "run_items.html",
         "Items",
-        ("items", table.run, *facet.options, *([] if order == "item" else ["--sort", order])),
+        ITEM_TABLE.words(request),
         table=table,
         run=table.run,
         facet=facet,
@@ -89,7 +91,7 @@ def items_page(visit: Visit) -> Answer:
         ],
         questions={item: asked(entry.question) for item, entry in words.items()},
         orders=_ORDERS,
-        order=order,
+        order=request.order,
         older=names[max(1, start - COLUMNS)] if start > 1 else "",
         newer=names[start + COLUMNS] if start + COLUMNS < len(names) else "",
         start=visit.value("from"),
@@ -117,7 +119,8 @@ def _selection(visit: Visit) -> Selection:
             if any(phrase in part.casefold() for part in (line.item, line.task_type, question))
         ]
     query = {"facet": "" if facet.name == "all" else facet.name, "q": text, "sort": "" if order == "item" else order}
-    return Selection(table, facets, facet, rows, query)
+    asked: Any = {"run": table.run, **facet.asked}
+    return Selection(replace(request, **asked), table, facets, facet, rows, query)
 
 
 _BROKEN: Final = "Broken by"
@@ -126,15 +129,15 @@ _BROKEN: Final = "Broken by"
 def _facets(table: ItemTable) -> Iterator[Facet]:
     lines = table.rows
     yield Facet("all", "all", "", lines)
-    yield Facet("flaky", "flaky", "", [line for line in lines if line.doubts], ("--flaky",))
-    yield Facet("never solved", "never solved", "", [line for line in lines if not line.solved], ("--never-solved",))
+    yield Facet("flaky", "flaky", "", [line for line in lines if line.doubts], {"flaky": True})
+    yield Facet("never solved", "never solved", "", [line for line in lines if not line.solved], {"never_solved": True})
     always = [line for line in lines if line.measured and line.solved == line.measured]
     yield Facet("always solved", "always solved", "", always)
     partly = "not measured everywhere"
     yield Facet(partly, partly, "", [line for line in lines if None in line.cells])
     for kind in sorted({line.task_type for line in lines if line.task_type}):
         of_kind = [line for line in lines if line.task_type == kind]
-        yield Facet(f"type:{kind}", kind, "Task type", of_kind, ("--type", kind))
+        yield Facet(f"type:{kind}", kind, "Task type", of_kind, {"task_type": kind})
     # the items that a version solves and the one before did not, and those the other way round
     shifts: dict[tuple[str, str], list[ItemLine]] = {}
     for line in lines:

@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from starlette.responses import HTMLResponse
 
+from skillgit.app.history.requests import LogRequest
 from skillgit.app.train.requests import TrainRequest
 from skillgit.app.workspace.command_journal import commands
 from skillgit.app.workspace.context import Context
@@ -36,6 +37,7 @@ from skillgit.errors import NotFoundError, SkillgitError, UsageError
 from skillgit.report.page import plotted
 from skillgit.verbs.config_form import FormSection, chosen_config, configurations, form_of, of_owner_only
 from skillgit.verbs.diff import TEXT_DIFF, DiffRequest
+from skillgit.verbs.log import LOG
 from skillgit.verbs.runs import RUNS, RunsRequest
 from skillgit.verbs.setup import CHECKUP, Checkup, DoctorRequest
 from skillgit.verbs.train import TRAIN
@@ -195,7 +197,14 @@ CAPS: Final = {"max_calls": int, "max_tokens": int, "max_usd": float}
 def live_page(visit: Visit) -> Answer:
     run, look = _look(visit)
     values = {**_current(look), **_recorded(visit.context, run)}
-    return Page("live.html", f"{run}, live", ("log", run), run=run, continues=_continuing(look, run), **values)
+    return Page(
+        "live.html",
+        f"{run}, live",
+        LOG.words(LogRequest(words=(run,))),
+        run=run,
+        continues=_continuing(look, run),
+        **values,
+    )
 
 
 @page("/run/{run}/live/stream")
@@ -308,7 +317,9 @@ def _continuing(look: LiveLook, run: str) -> tuple[str, ...]:
         return ()
     words = shlex.split(look.snapshot.command) if look.snapshot is not None else []
     # the file is one that a process of ours wrote; anything else in it starts nothing
-    return tuple(words[1:]) if words[:2] == ["skillgit", "train"] and run in words else ("train", "--run", run)
+    return (
+        tuple(words[1:]) if words[:2] == ["skillgit", "train"] and run in words else TRAIN.words(TrainRequest(run=run))
+    )
 
 
 @page("/run/{run}/stop", Role.OPERATOR, "POST")
