@@ -160,23 +160,23 @@ class History:
     ) -> Callable[..., Any]:
         """Return ``function``, whose result is a ``shape``, with errors of a sentence and of what helps."""
         promise = signature(function, eval_str=True).replace(return_annotation=shape)
-        asked = {name: parameter.annotation for name, parameter in promise.parameters.items()}
-        if "request" in asked:
+        annotations = {name: parameter.annotation for name, parameter in promise.parameters.items()}
+        if "request" in annotations:
             # how long a page is, unless the agent says
-            _, length = get_args(asked["pace"]) if "pace" in asked else (Pace, 0)
-            promise = promise.replace(parameters=[*arguments_of(asked["request"], length)])
+            _, length = get_args(annotations["pace"]) if "pace" in annotations else (Pace, 0)
+            promise = promise.replace(parameters=[*arguments_of(annotations["request"], length)])
 
-        def own(values: dict[str, Any]) -> dict[str, Any]:
-            if "request" not in asked:
+        def arguments(values: dict[str, Any]) -> dict[str, Any]:
+            if "request" not in annotations:
                 return values
-            page = {"pace": Pace(**{name: values[name] for name in Pace._fields})} if "pace" in asked else {}
-            return {"request": request_of(asked["request"], values), **page}
+            page = {"pace": Pace(**{name: values[name] for name in Pace._fields})} if "pace" in annotations else {}
+            return {"request": request_of(annotations["request"], values), **page}
 
         @wraps(function)
         def explained_call(**values: Any) -> object:  # noqa: ANN401 - as the signature says
             try:
                 with one_snapshot():
-                    return function(**own(values))
+                    return function(**arguments(values))
             except Exception as error:  # what it means to the reader is said below
                 failure = explained(error, self._context)
                 if failure is None:

@@ -119,8 +119,8 @@ def _selection(visit: Visit) -> Selection:
             if any(phrase in part.casefold() for part in (line.item, line.task_type, question))
         ]
     query = {"facet": "" if facet.name == "all" else facet.name, "q": text, "sort": "" if order == "item" else order}
-    asked: Any = {"run": table.run, **facet.asked}
-    return Selection(replace(request, **asked), table, facets, facet, rows, query)
+    values: Any = {"run": table.run, **facet.asked}
+    return Selection(replace(request, **values), table, facets, facet, rows, query)
 
 
 _BROKEN: Final = "Broken by"
