@@ -87,7 +87,7 @@ _PAID = EVERY - {_K.SLOW_MERGED, _K.EDITED}
 
 
 class Fact(NamedTuple):
-    """What is declared of a fact beside its name, type and default.
+    """What is declared of a fact, apart from its name, type and default.
 
     Attributes:
         meaning: What it says, for the reference.
@@ -333,6 +333,11 @@ class Event:
     def screened_out(self) -> bool:
         """Whether nothing was measured because its candidate did not help on train items."""
         return self.kind is EventKind.SKIPPED and self.screening is not None and not self.screening.passed
+
+    @property
+    def is_step(self) -> bool:
+        """Whether it is what came of the rollouts of a step: a candidate, or none."""
+        return self.kind in ATTEMPTS and self.origin is Origin.STEP
 
     @property
     def by_hand(self) -> bool:

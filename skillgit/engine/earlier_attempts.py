@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any, cast
 from skillgit.domain.address import version_label
 from skillgit.domain.edit import EditStatus
 from skillgit.domain.evaluation import Scored, Split
-from skillgit.domain.event import ATTEMPTS, Event
+from skillgit.domain.event import Event
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.evidence_names import LOOKS, PATCH, ROLLOUT, SALVAGE, SCREENING
-from skillgit.domain.proposal import Origin
 from skillgit.domain.run_state import RunState
 from skillgit.domain.trajectory import Item, Rollout
 from skillgit.domain.untrusted.json_limits import loads
@@ -106,7 +105,7 @@ class Attempts:
 
     def take(self, event: Event, files: Mapping[str, bytes]) -> None:
         """Take an event of the run with those of its :data:`FILES` that there are."""
-        if event.kind not in ATTEMPTS or event.origin is not Origin.STEP:
+        if not event.is_step:
             return
         base = event.base  # a skipped step does not say of which version its candidate was made
         before = _read(files.get(ROLLOUT), event.step, base)

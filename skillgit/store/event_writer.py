@@ -15,7 +15,7 @@ from datetime import datetime
 import pygit2
 
 from skillgit.domain.address import version_label
-from skillgit.domain.event import ATTEMPTS, CANDIDATES, Event
+from skillgit.domain.event import CANDIDATES, Event
 from skillgit.domain.event_kinds import TRAITS, EventKind
 from skillgit.domain.proposal import Origin
 from skillgit.domain.protected_regions import slow_guidance, with_slow_guidance
@@ -129,7 +129,7 @@ class RunWriter:
                 return True
         elif event.base is not None and event.base != current:
             return True
-        if event.kind in ATTEMPTS and event.origin is Origin.STEP:
+        if event.is_step:
             return event.step <= step
         return event.step < step or self._is_done(event)
 

@@ -9,7 +9,7 @@ from skillgit.domain.address import version_label
 from skillgit.domain.cost import Cost
 from skillgit.domain.document_rewrite import ProposalKind
 from skillgit.domain.evaluation import Metric, Split
-from skillgit.domain.event import ATTEMPTS, CANDIDATES, Event, RunOutcome
+from skillgit.domain.event import CANDIDATES, Event, RunOutcome
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.gate_decision import Verdict
 from skillgit.domain.outcomes import contradicted
@@ -155,7 +155,7 @@ def _sequence_problems(state: RunState, event: Event, rules: Collection[Rule]) -
     if not state.start.splits:
         # An import: another program set its epochs and chose its items.
         return
-    if event.kind in ATTEMPTS and event.origin is Origin.STEP:
+    if event.is_step:
         if event.epoch > state.epoch + 1:
             yield f"step {event.step} is of epoch {event.epoch}, and the step before it of epoch {state.epoch}"
         if event.epoch <= max(state.slow_epoch, state.meta_epoch):
@@ -322,11 +322,7 @@ def rival_problems(records: Sequence[Recorded]) -> Iterator[tuple[Recorded, str]
 
     A step that the run has not come to yet says nothing: a round is computed before its first step is recorded.
     """
-    steps = {
-        record.event.step: record.event
-        for record in records
-        if record.event.kind in ATTEMPTS and record.event.origin is Origin.STEP
-    }
+    steps = {record.event.step: record.event for record in records if record.event.is_step}
     newest = max(steps, default=0)
     for record in records:
         event = record.event

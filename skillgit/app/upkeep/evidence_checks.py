@@ -15,7 +15,7 @@ from skillgit.domain.evidence_names import COMPARISON, LOOKS, PATCH, ROLLOUT, SC
 from skillgit.domain.finding import REPAIR, Finding
 from skillgit.domain.gate_decision import Verdict
 from skillgit.domain.ids import short_digest
-from skillgit.domain.proposal import Origin, Screening
+from skillgit.domain.proposal import Screening
 from skillgit.domain.untrusted.json_limits import loads
 from skillgit.errors import DataError, HistoryError, SkillgitError
 from skillgit.store import history_reader, refs
@@ -63,7 +63,7 @@ def needed_files(event: Event) -> tuple[str, ...]:
     files = list(_PLAN) if event.kind is EventKind.RUN_STARTED else []
     if event.kind in CANDIDATES:
         files += [PATCH]
-    files += [ROLLOUT] * (event.patch is not None and event.origin is Origin.STEP)
+    files += [ROLLOUT] * event.is_step
     files += [SCREENING] * (event.screening is not None)
     if event.kind is EventKind.SLOW_PROPOSED:
         files += [COMPARISON]

@@ -161,11 +161,10 @@ class _Layout:
     def _stand(self, event: Event, skill: Skill | None, origin: str, *, is_best: bool = False) -> None:
         """Go on to a version; one without a measurement keeps the score before it, as the reference has it."""
         self.last, self.document, self.origin = event.version, self._text_of(skill), origin
-        evaluation, verdict = event.evaluation, event.verdict
-        if isinstance(evaluation, EvaluationSummary):
-            self.hard, self.soft = evaluation.hard, evaluation.soft
-            self.score = self._value(evaluation.hard, evaluation.soft)
-        if is_best or (verdict is not None and verdict.decision is Decision.ACCEPT_NEW_BEST):
+        if (summary := event.summary) is not None:
+            self.hard, self.soft = summary.hard, summary.soft
+            self.score = self._value(summary.hard, summary.soft)
+        if is_best or event.decision is Decision.ACCEPT_NEW_BEST:
             self.best, self.best_score, self.best_step = self.document, self.score, event.step
             self.best_version, self.best_origin = self.last, origin
 
