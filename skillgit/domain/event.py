@@ -259,7 +259,7 @@ class Event:
     author: str = fact("Who made the commit", "", on={_K.EDITED}, trailer="", column=True)
 
     def __post_init__(self) -> None:
-        if self.kind is EventKind.RUN_STARTED:
+        if self.kind is EventKind.RUN_STARTED and self.version is None:
             object.__setattr__(self, "version", 0)
         FACTS_OF[self.kind].check(self)
         # titles of ours are cut; what a person wrote stays whole
@@ -404,6 +404,8 @@ class KindFacts:
         if None in self._values_needed(event):
             absent = next(name for name in self.needed if getattr(event, name) is None)
             raise InvariantError(f"{event.kind} has no {absent}", hint="skillgit fsck")
+        if event.kind is EventKind.RUN_STARTED and event.version != 0:
+            raise InvariantError(f"a run starts with version 0, not {event.version}", hint="skillgit fsck")
         if self._values_foreign(event) != self._defaults:
             pairs = zip(self._foreign, self._defaults, strict=True)
             name = next(name for name, default in pairs if getattr(event, name) != default)

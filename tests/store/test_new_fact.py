@@ -47,3 +47,10 @@ def test_a_kind_has_what_it_must_have_and_nothing_that_it_cannot_have(sample):
         if donor is not None:
             with pytest.raises(InvariantError, match=f"{event.kind} cannot have the fact {name}"):
                 replace(event, **{name: getattr(donor, name)})
+
+
+def test_a_run_starts_with_version_0():
+    start = transitions()[0].event
+    assert start.version == 0
+    with pytest.raises(InvariantError, match="a run starts with version 0, not 5"):
+        replace(start, version=5)
