@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from skillgit.domain.evaluation import Scored
 from skillgit.domain.ids import short_digest
@@ -19,10 +19,10 @@ from skillgit.domain.trajectory import Item, Trajectory
 from skillgit.domain.untrusted.file_names import path_fault, shown
 from skillgit.errors import ConfigError, DataError, EnvironmentFaultError
 from skillgit.plugin.card import read_card
-from skillgit.plugin.data_rows import Row, read_each, text_field, text_or_blanks
+from skillgit.plugin.data_rows import Row, text_field
 from skillgit.plugin.environment import Judge, Target
 from skillgit.sandbox.libreoffice import office_program
-from skillgit_envs.shipped_environment import PackagedEnvironment, PromptWording, read_again, require
+from skillgit_envs.shipped_environment import PackagedEnvironment, PromptWording, read_again
 from skillgit_envs.spreadsheetbench.rollout import CHECK, FAILED, NO_PROGRAM, TASK, Work, roll_out
 from skillgit_envs.spreadsheetbench.scoring import RULES, WorkbookTask, case_results, feedback, score
 from skillgit_envs.spreadsheetbench.workbooks import ROWS, SHOWN, answer_cells
@@ -85,46 +85,6 @@ def _digest(path: Path) -> str:
 TASK_TYPES = ("cell-level", "sheet-level", "default")
 
 
-class WorkbookTasks:
-    """Reads items and knows their workbooks, which are in ``folder`` or, if that is None, next to the data files."""
-
-    def __init__(self, folder: Path | None) -> None:
-        self._folder = folder
-        self.cases: dict[str, tuple[WorkbookCase, ...]] = {}
-        """Item id to its cases."""
-
-    def read(self, files: Sequence[Path]) -> list[Item]:
-        return read_each(files, lambda row, path: [self._item(row, self._folder or path.parent)])
-
-    def _item(self, row: Row, folder: Path) -> Item:
-        identity = text_field(row.where, row.fields, "id") or row.name
-        instruction = text_or_blanks(row.where, row.fields, "instruction")
-        names = ("answer_position", "instruction_type", "answer_sheet")
-        position, kind, sheet = (text_field(row.where, row.fields, name) for name in names)
-        values = {"id": identity, "instruction": instruction, "answer_position": position}
-        require(row.where, "spreadsheetbench", values)
-        path = text_field(row.where, row.fields, "spreadsheet_path") or f"spreadsheet/{identity}"
-        if fault := path_fault(path):
-            problem = f"{row.where} has the spreadsheet_path {shown(path)}, which cannot be used: {fault}"
-            raise DataError(problem, hint="set env.data_root to the folder that it is relative to")
-        cases = find_cases(row.where, folder / path)
-        self.cases[identity] = tuple(cases)
-        content = {
-            "instruction": instruction,
-            "instruction_type": kind,
-            # Blanks at its ends may decide whether a script can read it.
-            "answer_position": str(row.fields["answer_position"]),
-            "answer_sheet": sheet,
-            "cases": [
-                {"number": case.number, "input": _digest(case.question), "answer": _digest(case.answer)}
-                for case in cases
-            ],
-            "expected_cases": expected_cases(cases),
-        }
-        task_type = next((name for name in TASK_TYPES if kind.lower().startswith(name)), "default")
-        return Item(id=identity, content=content, task_type=task_type)
-
-
 class SpreadsheetBench(PackagedEnvironment):
     """Programs that change workbooks, scored by the values of the answer cells."""
 
@@ -139,7 +99,8 @@ class SpreadsheetBench(PackagedEnvironment):
             raise ConfigError(problem, hint="the defaults are 30 and 120")
         self._rule = RULES[str(self._options["scorer"])]
         own = None if self._brings_data else self._folder / "data"
-        self._tasks = WorkbookTasks(root / str(self._options["data_root"]) if self._options["data_root"] else own)
+        self._data_root = root / str(self._options["data_root"]) if self._options["data_root"] else own
+        self.cases: dict[str, tuple[WorkbookCase, ...]] = {}  # by the id of their item
 
     @property
     def digest(self) -> str:
@@ -168,8 +129,22 @@ class SpreadsheetBench(PackagedEnvironment):
                     hint=f"{error.hint}; or set env.scorer: skillopt, which does not calculate",
                 ) from error
 
-    def _read(self, files: Sequence[Path]) -> list[Item]:
-        return self._tasks.read(files)
+    def item(self, row: Row, content: dict[str, Any], folder: Path) -> Item | None:
+        path = text_field(row.where, row.fields, "spreadsheet_path") or f"spreadsheet/{content['id']}"
+        if fault := path_fault(path):
+            problem = f"{row.where} has the spreadsheet_path {shown(path)}, which cannot be used: {fault}"
+            raise DataError(problem, hint="set env.data_root to the folder that it is relative to")
+        cases = find_cases(row.where, (self._data_root or folder) / path)
+        self.cases[content["id"]] = tuple(cases)
+        # Blanks at its ends may decide whether a script can read it.
+        content["answer_position"] = str(row.fields["answer_position"])
+        content["cases"] = [
+            {"number": case.number, "input": _digest(case.question), "answer": _digest(case.answer)} for case in cases
+        ]
+        content["expected_cases"] = expected_cases(cases)
+        kind = content["instruction_type"].lower()
+        content["task_type"] = next((name for name in TASK_TYPES if kind.startswith(name)), "default")
+        return super().item(row, content, folder)
 
     def secrets(self, item: Item) -> Secrets:
         """Return the instruction; values of cells are too common to be looked for."""
@@ -184,7 +159,7 @@ class SpreadsheetBench(PackagedEnvironment):
             item=item,
             system=self._system(skill),
             turn=self._turn,
-            books={case.number: read_again(case.question) for case in self._tasks.cases[item.id]},
+            books={case.number: read_again(case.question) for case in self.cases[item.id]},
             areas=answer_cells(str(item.content["answer_position"])),
             sandbox=self._sandbox,
             seconds=self._seconds,
@@ -197,7 +172,7 @@ class SpreadsheetBench(PackagedEnvironment):
         task = WorkbookTask(
             position=str(item.content["answer_position"]),
             answer_sheet=str(item.content["answer_sheet"]),
-            answers={case.number: read_again(case.answer) for case in self._tasks.cases[item.id]},
+            answers={case.number: read_again(case.answer) for case in self.cases[item.id]},
             case_count=cast("int", item.content["expected_cases"]),
         )
         workbooks = {int(number): content for number, content in trajectory.products.items()}

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from skillgit.domain.evaluation import Scored
 from skillgit.domain.ids import short_digest
 from skillgit.domain.leaks import Secrets
 from skillgit.domain.skill import Skill
 from skillgit.domain.trajectory import Item, Trajectory
-from skillgit.errors import ConfigError, DataError
+from skillgit.errors import ConfigError
 from skillgit.plugin.backend import Tool, ToolCall, system, user
 from skillgit.plugin.card import read_card
-from skillgit.plugin.environment import Judge, PublishedRow, Target
+from skillgit.plugin.data_rows import Row
+from skillgit.plugin.environment import Judge, Target
 from skillgit.plugin.splits import Splits
 from skillgit.sandbox.conversation import converse
 from skillgit.sandbox.tools import declared, read_arguments
@@ -26,7 +26,7 @@ from skillgit_envs.questions import Questions
 from skillgit_envs.shipped_environment import PromptWording, sections
 from skillgit_envs.swebench.engines import PATCH, BoxJob, ContainerEngine, EngineName, SandboxEngine, Workbench, answers
 from skillgit_envs.swebench.grading import F2P, OWN_RULES, P2P, Grader, LogReport, package_version
-from skillgit_envs.swebench.instances import Instance, read_instances
+from skillgit_envs.swebench.instances import Instance, completed, own_files
 from skillgit_envs.swebench.repositories import Clones, Shipped
 
 if TYPE_CHECKING:
@@ -73,27 +73,6 @@ class Shell:
 def _shortened(text: str) -> str:
     rest = len(text) - _LONGEST
     return text if rest <= 0 else f"{text[: _LONGEST // 2]}\n[{rest} characters left out]\n{text[-_LONGEST // 2 :]}"
-
-
-_LISTS = ("FAIL_TO_PASS", "PASS_TO_PASS")
-
-
-def published(table: Iterable[PublishedRow]) -> Iterator[dict[str, object]]:
-    """Yield rows with all their columns; lists of tests that are texts of JSON become lists."""
-    for row in table:
-        lists = {name: _tests(row, name) for name in _LISTS}
-        yield {**row.fields, "id": row.get("instance_id"), **lists}
-
-
-def _tests(row: PublishedRow, name: str) -> list[str]:
-    value = row.fields.get(name)
-    try:
-        tests = json.loads(value) if isinstance(value, str) else value
-    except (ValueError, RecursionError):
-        tests = None
-    if not isinstance(tests, list) or not all(isinstance(test, str) for test in tests):
-        raise DataError(f"row {row.number} of {row.file} has no list {name}", hint="take another --revision")
-    return tests
 
 
 class SWEBench(Questions):
@@ -151,8 +130,11 @@ class SWEBench(Questions):
         self._engine.check(instances)
         return splits
 
-    def _read(self, files: Sequence[Path]) -> list[Item]:
-        return read_instances(files, str(self._options["dataset_name"]))
+    def _read(self, files: Sequence[Path]) -> Sequence[Item]:
+        return super()._read(own_files(files, str(self._options["dataset_name"])))
+
+    def item(self, row: Row, content: dict[str, Any], folder: Path) -> Item | None:
+        return super().item(row, completed(row, content), folder)
 
     @property
     def digest(self) -> str:

@@ -7,12 +7,12 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from skillgit.domain.trajectory import Item
 from skillgit.domain.untrusted.file_names import shown
 from skillgit.errors import DataError
-from skillgit.plugin.data_rows import Row, check_storable, read_each, text_field
+from skillgit.plugin.data_rows import Row, check_storable
 from skillgit_envs.shipped_environment import fields_hint, require
 
 DATASETS = ("lite", "verified", "full")
@@ -31,35 +31,31 @@ _FORMS = {
 """What a field may be that becomes part of a path or an argument of a program."""
 
 
-def read_instances(files: Sequence[Path], dataset_name: str) -> list[Item]:
-    """Return the items of data files, or of several those that are named after ``dataset_name``."""
+def own_files(files: Sequence[Path], dataset_name: str) -> Sequence[Path]:
+    """Return the data files, or of several those that are named after ``dataset_name``."""
     matches = [path for path in files if dataset_name in path.stem.lower() or dataset_name in path.parent.name.lower()]
     if len(files) > 1 and not matches:
         raise DataError(
             f"none of the data files in {files[0].parent} is named after {dataset_name}",
             hint=f"call one {dataset_name}.jsonl, or leave env.dataset_name empty",
         )
-    return read_each(matches if len(files) > 1 else files, lambda row, _: [_item(row)])
+    return matches if len(files) > 1 else files
 
 
-def _item(row: Row) -> Item:
-    where, fields = row.where, row.fields
-    identity = text_field(where, fields, "instance_id") or row.name
-    names = ("repo", "base_commit", "version", "problem_statement", "patch", "test_patch", "image", *_RUNNABLE)
-    content: dict[str, object] = {name: text_field(where, fields, name) for name in names}
-    require(where, "swebench", {"instance_id": identity, **{name: content[name] for name in names[:2]}})
-    if not all(content[name] for name in _RUNNABLE):
-        missing = ", ".join(name for name in _RUNNABLE if not content[name])
+def completed(row: Row, content: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the content of an item with its tests; a DataError if it cannot be run, or is not safe to run."""
+    where = row.where
+    if missing := ", ".join(name for name in _RUNNABLE if not content[name]):
         raise DataError(f"{where} has no {missing}: it is of a release that cannot be run", hint=ROWS_HINT)
     require(where, "swebench", {"problem_statement": content["problem_statement"]})
     for name, form in _FORMS.items():
-        if not form.fullmatch(str(content[name])):
-            raise DataError(f"{where} has the {name} {shown(str(content[name]))}", hint=fields_hint("swebench"))
+        if not form.fullmatch(content[name]):
+            raise DataError(f"{where} has the {name} {shown(content[name])}", hint=fields_hint("swebench"))
     if content["eval_type"] not in _EVAL_TYPES:
         raise DataError(f"{where} has an unknown eval_type", hint=f"it is one of {', '.join(_EVAL_TYPES)}")
-    tests = {name: _tests(where, fields, name) for name in ("FAIL_TO_PASS", "PASS_TO_PASS")}
+    tests = {name: _tests(where, row.fields, name) for name in ("FAIL_TO_PASS", "PASS_TO_PASS")}
     require(where, "swebench", {"FAIL_TO_PASS": tests["FAIL_TO_PASS"]})
-    return Item(id=identity, content=content | tests, task_type=str(content["repo"]))
+    return {**content, **tests, "task_type": content["repo"]}
 
 
 def _tests(where: str, fields: Mapping[str, object], name: str) -> list[str]:

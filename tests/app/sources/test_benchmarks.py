@@ -22,7 +22,7 @@ import pytest
 import skillgit_envs
 from skillgit.app.setup.config.load import load_config
 from skillgit.app.sources.data_check import check_data
-from skillgit.app.sources.data_fetch import DataSelection, fetch
+from skillgit.app.sources.data_fetch import DataSelection, converted_rows, fetch
 from skillgit.app.sources.public_data.contents import published_rows
 from skillgit.app.sources.public_data.downloads import listed
 from skillgit.domain.evaluation import Split
@@ -33,7 +33,6 @@ from skillgit.plugin.registry import load_conversion, load_environment
 from skillgit.plugin.splits import divide, divide_each_type, read_folders, read_ids, repetitions
 from skillgit.view.setup import fetched as shown_text
 from skillgit.view.surface import Screen
-from skillgit_envs import swebench
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -381,7 +380,7 @@ def test_a_gated_benchmark_says_who_gives_access(user, hub, publish):
     assert f"{hub.url}/datasets/databricks/officeqa" in gated.value.hint
 
 
-def test_rows_of_swebench_keep_their_columns_and_have_lists_of_tests(tmp_path, parquet):
+def test_rows_of_swebench_keep_their_columns(tmp_path, parquet):
     row = {
         "instance_id": "acme__tool-12", "repo": "acme/tool", "base_commit": "0" * 40, "problem_statement": "It breaks.",
         "hints_text": "", "patch": "diff", "test_patch": "diff", "FAIL_TO_PASS": '["tests/test_a.py::test_x"]',
@@ -389,12 +388,12 @@ def test_rows_of_swebench_keep_their_columns_and_have_lists_of_tests(tmp_path, p
         "eval_type": "pass_and_fail",
     }  # fmt: skip
     (tmp_path / "test.parquet").write_bytes(parquet([row]))
-    (found,) = swebench.published(published_rows({"data/test.parquet": tmp_path / "test.parquet"}))
-    lists = {"FAIL_TO_PASS": ["tests/test_a.py::test_x"], "PASS_TO_PASS": []}
-    assert found == {**row, **lists, "id": "acme__tool-12"}
-    broken = PublishedRow(file="a", number=3, fields={**row, "FAIL_TO_PASS": "no list"})
-    with pytest.raises(DataError, match="row 3 of a has no list FAIL_TO_PASS"):
-        list(swebench.published([broken]))
+    public = load_environment("swebench", Path()).info.public
+    (found,) = converted_rows(public, published_rows({"data/test.parquet": tmp_path / "test.parquet"}))
+    assert found == {**row, "id": "acme__tool-12"}
+    nameless = PublishedRow(file="a", number=3, fields={"repo": "acme/tool"})
+    with pytest.raises(DataError, match="row 3 of a has no instance_id"):
+        list(converted_rows(public, [nameless]))
 
 
 def test_every_environment_with_public_data_can_have_them_fetched():

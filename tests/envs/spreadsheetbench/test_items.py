@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from reading import items_in
 from spreadsheet_solutions import SOLUTIONS
 
 from skillgit.domain.evaluation import Split
 from skillgit.errors import ConfigError, DataError, EnvironmentFaultError
 from skillgit_envs.shipped_environment import read_again
-from skillgit_envs.spreadsheetbench import SpreadsheetBench, WorkbookTasks
+from skillgit_envs.spreadsheetbench import SpreadsheetBench
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,15 +21,15 @@ ROW = {"id": 7, "instruction": "Add.", "instruction_type": "Sheet-Level Manipula
 RELEASE = ("1_7_input.xlsx", "1_7_answer.xlsx", "2_7_input .xlsx", "2_7_answer.xlsx", "3_7_answer.xlsx")
 
 
-def read(folder: Path, row: dict[str, object], *names: str) -> tuple[WorkbookTasks, list]:
+def read(folder: Path, row: dict[str, object], *names: str) -> tuple[SpreadsheetBench, list]:
     """Return the items of a data file with one row, and workbooks of these names."""
     place = folder / str(row.get("spreadsheet_path", f"spreadsheet/{row.get('id')}"))
     place.mkdir(parents=True, exist_ok=True)
     for number, name in enumerate(names):
         (place / name).write_bytes(f"{number}".encode())
     (folder / "dataset.json").write_text(json.dumps([row]))
-    tasks = WorkbookTasks(None)
-    return tasks, tasks.read([folder / "dataset.json"])
+    tasks = SpreadsheetBench({"data_path": "dataset.json"}, folder)
+    return tasks, tasks._read([folder / "dataset.json"])
 
 
 def test_cases_are_the_pairs_of_the_first_release_a_blank_in_a_name_included(tmp_path: Path):
@@ -50,7 +51,7 @@ def test_the_verified_release_has_one_case_under_other_names(tmp_path: Path, nam
 def test_the_bytes_of_the_workbooks_are_part_of_the_item(tmp_path: Path):
     _, (before,) = read(tmp_path, ROW, *RELEASE)
     (tmp_path / "spreadsheet/7/2_7_answer.xlsx").write_bytes(b"other")
-    assert WorkbookTasks(None).read([tmp_path / "dataset.json"])[0].digest != before.digest
+    assert items_in(SpreadsheetBench, tmp_path / "dataset.json")[0].digest != before.digest
 
 
 @pytest.mark.parametrize(("field", "empty"), [("id", " "), ("answer_position", "\u00a0"), ("instruction", "")])
@@ -122,8 +123,7 @@ def test_the_shipped_tasks_have_three_cases_and_each_a_solution(tmp_path, monkey
 
 
 def test_every_real_task_has_its_workbooks(real: Path):
-    tasks = WorkbookTasks(None)
-    items = tasks.read([real / "dataset.json"])
+    items = items_in(SpreadsheetBench, real / "dataset.json")
     counts = {item.id: len(item.content["cases"]) for item in items}
     assert {name for name, count in counts.items() if count < 3} == {"43026", "46444", "52964"}
     assert {item.content["expected_cases"] for item in items} == {3}

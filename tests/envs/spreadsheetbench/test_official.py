@@ -13,7 +13,7 @@ from skillgit.errors import EnvironmentFaultError, SandboxError
 from skillgit.sandbox import Sandbox
 from skillgit.sandbox.libreoffice import office_program, recalculate
 from skillgit_envs.shipped_environment import read_again
-from skillgit_envs.spreadsheetbench import WorkbookTasks
+from skillgit_envs.spreadsheetbench import SpreadsheetBench
 from skillgit_envs.spreadsheetbench.scoring import RULES, WorkbookTask, case_results
 
 if TYPE_CHECKING:
@@ -73,8 +73,8 @@ def test_answers_pass_where_they_pass_officially(real: Path):
         box, _ = Sandbox(), office_program()
     except (SandboxError, EnvironmentFaultError) as error:
         pytest.skip(error.message)
-    tasks = WorkbookTasks(None)
-    items = [item for item in tasks.read([real / "dataset.json"]) if item.id != "283-32"]
+    tasks = SpreadsheetBench({"data_path": "dataset.json"}, real)
+    items = [item for item in tasks._read([real / "dataset.json"]) if item.id != "283-32"]
     position = {item.id: str(item.content["answer_position"]) for item in items}
     answers = {item.id: {case.number: read_again(case.answer) for case in tasks.cases[item.id]} for item in items}
 

@@ -9,10 +9,12 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from reading import items_in
 from swebench_cases import LOGS, PYTHON, gold, needs_logs, needs_package, own_items, row, write
 
 from skillgit.domain.trajectory import Item
 from skillgit.errors import ConfigError, EnvironmentFaultError
+from skillgit_envs.swebench import SWEBench
 from skillgit_envs.swebench.grading import (
     F2P,
     P2P,
@@ -23,7 +25,7 @@ from skillgit_envs.swebench.grading import (
     own_report,
     package_version,
 )
-from skillgit_envs.swebench.instances import END, EXIT, START, Instance, read_instances
+from skillgit_envs.swebench.instances import END, EXIT, START, Instance
 
 ISSUE, OLD = "test_new (tests.test_a.A.test_new)", "test_old (tests.test_a.A.test_old)"
 
@@ -111,7 +113,7 @@ def test_the_package_grades_logs_of_unittest_alike():
 @needs_package
 @needs_logs
 def test_the_real_logs_are_graded_as_they_should():
-    items = {item.id: item for item in read_instances(sorted(LOGS.glob("*.jsonl")), "lite")}
+    items = {item.id: item for item in items_in(SWEBench, *sorted(LOGS.glob("*.jsonl")), dataset_name="lite")}
     logs = {path.name: path.read_text() for path in sorted((LOGS / "logs").iterdir())}
     requests = [
         {"instance": {"instance_id": item.id, **item.content}, "log": text, "patch": "x"}
@@ -147,7 +149,7 @@ def pythons(tmp_path):
 
 @pytest.mark.parametrize("version", ["4.1.0", "5.0.1", "6.0.0", ""])
 def test_rows_that_only_a_package_can_grade_need_it_before_anything_is_spent(version, pythons, tmp_path):
-    (item,) = read_instances([write(tmp_path / "a.jsonl", row())], "lite")
+    (item,) = items_in(SWEBench, write(tmp_path / "a.jsonl", row()))
     grader = Grader(python=pythons(version), seconds=1, network=False)
     with pytest.raises(ConfigError, match="graded by the package swebench") as raised:
         grader.check([Instance(item)])

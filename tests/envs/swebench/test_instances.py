@@ -8,13 +8,15 @@ import subprocess
 import sys
 
 import pytest
+from reading import items_in
 from swebench_cases import LOGS, PYTHON, needs_logs, needs_package, row, write
 
 from skillgit.domain.evaluation import Split
 from skillgit.domain.trajectory import Item
 from skillgit.errors import DataError
 from skillgit.plugin.splits import divide_each_type
-from skillgit_envs.swebench.instances import EXIT, Instance, read_instances
+from skillgit_envs.swebench import SWEBench
+from skillgit_envs.swebench.instances import EXIT, Instance
 
 LITE = {
     "django/django": 114,
@@ -33,12 +35,12 @@ LITE = {
 
 
 def read(folder, *rows) -> list[Item]:
-    return read_instances([write(folder / "lite.jsonl", *rows)], "lite")
+    return items_in(SWEBench, write(folder / "lite.jsonl", *rows))
 
 
 @needs_logs
 def test_the_real_rows_are_read():
-    items = read_instances(sorted(LOGS.glob("*.jsonl")), "lite")
+    items = items_in(SWEBench, *sorted(LOGS.glob("*.jsonl")), dataset_name="lite")
     assert len(items) == 15
     assert all(item.content["FAIL_TO_PASS"] and item.content["eval_script"] for item in items)
     assert {item.task_type for item in items} >= {"pallets/flask", "sympy/sympy", "django/django"}
@@ -87,11 +89,11 @@ def test_of_several_files_those_of_the_data_set_are_read(tmp_path):
         write(tmp_path / "SWE-bench_Lite" / "test.jsonl", row()),
         write(tmp_path / "verified.jsonl", row(instance_id="acme__tool-13")),
     ]
-    assert [item.id for item in read_instances(files, "lite")] == ["acme__tool-12"]
-    assert [item.id for item in read_instances(files, "verified")] == ["acme__tool-13"]
-    assert [item.id for item in read_instances(files[:1], "full")] == ["acme__tool-12"]
+    assert [item.id for item in items_in(SWEBench, *files, dataset_name="lite")] == ["acme__tool-12"]
+    assert [item.id for item in items_in(SWEBench, *files, dataset_name="verified")] == ["acme__tool-13"]
+    assert [item.id for item in items_in(SWEBench, *files[:1], dataset_name="full")] == ["acme__tool-12"]
     with pytest.raises(DataError, match=r"none of the data files in .* is named after full"):
-        read_instances(files, "full")
+        items_in(SWEBench, *files, dataset_name="full")
 
 
 def items_of(sizes: dict[str, int]) -> list[Item]:

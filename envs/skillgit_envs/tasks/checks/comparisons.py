@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from skillgit.domain.untrusted.model_text import storable_json
 from skillgit.errors import EnvironmentFaultError
 from skillgit.lazy import loaded_on_use
+from skillgit.plugin.card import read_card
 from skillgit.plugin.environment import Judge
 from skillgit.sandbox import Limits, Sandbox
 from skillgit_envs.answers import WORDS_SCORER, exact_match, f1, folded, quoted
@@ -72,13 +73,18 @@ class CheckSource:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckKind:
     name: str  # what ``type`` says
-    help: str
     grade: Callable[[Fields, Sheet], Awaitable[Grade]]
     takes: Mapping[str, tuple[type, ...]] = field(default_factory=dict)  # field to the types of its value
     needs: tuple[str, ...] = ()  # the fields of which there must be one
     prepare: Callable[[Fields, CheckSource], Fields] = lambda fields, _: fields  # completes them, or is a ValueError
     parts: Callable[[Fields], tuple[str, ...]] = lambda _: ()  # names what is graded apart; empty for one score only
     reads: Reads = "tag"  # how a result is taken out of a reply if nothing else is said
+
+    @property
+    def help(self) -> str:
+        """What the card says of it, as a sentence."""
+        card = read_card(Path(__file__).parents[1])
+        return f"{next(option.values for option in card.options if option.name == 'scorer')[self.name]}."
 
 
 SCORERS = (WORDS_SCORER, LABEL_SCORER, "tasks-texts/2", QUANTITY_SCORER, "tasks-json/2")
@@ -328,24 +334,17 @@ def _equal(first: object, second: object) -> bool:
 _ANSWERS: dict[str, tuple[type, ...]] = {"answer": (str, int, float), "answers": (list,)}
 KINDS = (
     *(
-        CheckKind(name=name, help=text, grade=_compared(score), takes=_ANSWERS, prepare=with_answers)
-        for name, text, score in (
-            ("exact", "The answer is one of 'answers', but for blanks around it.", _exact),
-            ("normalized", "The same without case, punctuation, articles and surplus blanks.", exact_match),
-            ("contains", "One of 'answers' is in the answer, in any case.", _contains),
-            ("f1", "The best overlap of words with one of 'answers'; partial credit.", f1),
-        )
+        CheckKind(name=name, grade=_compared(score), takes=_ANSWERS, prepare=with_answers)
+        for name, score in (("exact", _exact), ("normalized", exact_match), ("contains", _contains), ("f1", f1))
     ),
     CheckKind(
         name="choice",
-        help="The answer is the label or the text of the right one of the row's 'choices'.",
         grade=_choice,
         takes=_ANSWERS,
         prepare=_choice_answer,
     ),
     CheckKind(
         name="regex",
-        help="The regular expression 'pattern' is found in the answer; 'match': 'full' wants it to be all of it.",
         grade=_regex,
         takes={"pattern": (str,), "match": (str,), "ignore_case": (bool,)},
         needs=("pattern",),
@@ -353,14 +352,12 @@ KINDS = (
     ),
     CheckKind(
         name="numeric",
-        help="The number in the answer is one of 'answers', within 'abs' or, as a share of it, 'rel'.",
         grade=_numeric,
         takes={"answer": (str, int, float), "answers": (list,), "abs": (int, float), "rel": (int, float)},
         prepare=_numbered,
     ),
     CheckKind(
         name="json",
-        help="The result is JSON that fits 'schema' (an object or a file) and has 'fields' (path to value).",
         grade=_json,
         takes={"schema": (dict, str), "fields": (dict,)},
         needs=("schema", "fields"),

@@ -250,7 +250,6 @@ async def _asked(sheet: Sheet, prompt: str, question: str, read: Callable[[Mappi
 KINDS = (
     CheckKind(
         name="python",
-        help="A function of a file next to the data, written file.py:function, returns whether or how well it is done.",
         grade=_python,
         takes={"function": (str,), "files": (list,)},
         needs=("function",),
@@ -259,7 +258,6 @@ KINDS = (
     ),
     CheckKind(
         name="command",
-        help="A command ends with exit code 0; a number from 0 to 1 on its last line is partial credit.",
         grade=_run,
         takes={"command": (str, list), "files": (list,)},
         needs=("command",),
@@ -268,7 +266,6 @@ KINDS = (
     ),
     CheckKind(
         name="judge",
-        help="A model grades by 'rubric' or 'criteria', or compares with the answer 'against'.",
         grade=_judge,
         takes={"rubric": (str,), "criteria": (list,), "against": (str,)},
         prepare=_prepared,
