@@ -275,6 +275,11 @@ class Event:
         return FACTS_OF[self.kind].names
 
     @property
+    def known_cost(self) -> Cost | None:
+        """What it cost; None where events of its kind do not say, which is not the same as nothing."""
+        return self.cost if "cost" in self.fact_names else None
+
+    @property
     def new_version(self) -> int | None:
         """The version that it makes; None if it makes none."""
         return None if self.kind is EventKind.MEASURED else self.version

@@ -10,6 +10,7 @@ from sample_run import transitions
 from skillgit.domain.cost import Cost
 from skillgit.domain.edit import Edit, Op
 from skillgit.domain.event import FACTS, FACTS_OF, Event
+from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.proposal import Change, EditRecord
 from skillgit.domain.untrusted.model_text import TITLE_LENGTH, clean_line, clean_paragraphs, clean_title
 
@@ -79,6 +80,12 @@ def test_records_of_edits_do_not_repeat_their_text() -> None:
     assert len(record.anchor) == 8
     assert "secret" not in str(record)
     assert EditRecord.of(Edit(op=Op.APPEND, content="b")).anchor == ""
+
+
+def test_an_event_that_asks_no_model_says_nothing_of_cost() -> None:
+    costs = {sample.event.kind: sample.event.known_cost for sample in transitions()}
+    assert costs[EventKind.SLOW_MERGED] is None
+    assert costs[EventKind.SKIPPED].calls > 0
 
 
 def test_changes_are_one_line() -> None:

@@ -326,5 +326,5 @@ def _gated(workspace: Workspace, origin: OriginRow | None, evidence: StepEvidenc
         patch=event.patch,
         left_out=evidence.left_out(),
         looks=evidence.looks(),
-        cost=event.cost,
+        cost=event.known_cost,
     )

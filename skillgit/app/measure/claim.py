@@ -28,7 +28,6 @@ from skillgit.app.skill_format.folder_contents import Entries, EntryKind, Folder
 from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import event_in
 from skillgit.app.workspace.workspace import Workspace, absence_of, open_workspace
-from skillgit.domain.cost import Cost
 from skillgit.domain.evaluation import Evaluation, EvaluationSummary, Gauge, Metric, Scored, Split
 from skillgit.domain.event import NOBODY, Models
 from skillgit.domain.gate_decision import TOKEN_FIELDS, Objective, Verdict
@@ -173,7 +172,7 @@ def statement(workspace: Workspace, row: LogRow, score: ScoreRecord, terms: Stat
         counts_tokens = verdict.objective is not Objective.SCORE
         gate = {name: value for name, value in asdict(verdict).items() if counts_tokens or name not in TOKEN_FIELDS}
     # amounts without money, since a price may be agreed on between two parties
-    cost: Cost | None = event.cost
+    cost = event.known_cost
     amounts = ("calls", "tokens_in", "tokens_out", "cached", "cache_written", "reasoning", "seconds")
     outcomes = score.evaluation.outcomes if score.evaluation is not None else None
     failures: object = UNKNOWN if summary.scored < summary.n else {}
