@@ -174,7 +174,7 @@ def test_names_become_files_in_one_function():
             if joins and {"write_bytes", "write_text"} & set(inside):
                 loops.append(name_of(path))
     # the folder of a job in the sandbox has checked names, and a copy of a plug-in those of its own source
-    assert set(loops) == {"skillgit/sandbox/launcher/folder.py", "skillgit/plugin/conformance/rehearsal.py"}
+    assert set(loops) == {"skillgit/sandbox/launcher/folder.py", "skillgit/testing/rehearsal.py"}
 
 
 def test_git_is_started_by_one_command_line():

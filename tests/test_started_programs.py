@@ -41,7 +41,7 @@ STARTS = {
     "skillgit/app/workspace/command_journal.py": "the user's",
     "skillgit/cli/output.py": "the user's",
     "skillgit/executors/pool.py": "the user's",
-    "skillgit/plugin/conformance/rehearsal.py": "the user's",
+    "skillgit/testing/rehearsal.py": "the user's",
     "skillgit/store/exchange/transport.py": "the user's, without git's",
     "skillgit/store/git_binary.py": "the user's, without git's",
     "skillgit/tui/screens/event.py": "the user's",

@@ -21,8 +21,8 @@ from skillgit.engine.session import Monitor, Session, Task
 from skillgit.errors import FatalBackendError
 from skillgit.plugin.backend import BackendInfo, Message, Reply, Usage, system, user
 from skillgit.plugin.environment import EnvironmentInfo
-from skillgit.strategies.rehearsal import RehearsalHistory
 from skillgit.strategies.skillopt import SkillOpt
+from skillgit.testing.small_run import RehearsalHistory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -10,8 +10,8 @@ import pytest
 
 from skillgit.app.setup.environment_profile import profile_of
 from skillgit.errors import ConfigError
-from skillgit.plugin.conformance import check_environment
 from skillgit.plugin.registry import find_environment
+from skillgit.testing import check_environment
 
 SOURCE = Path(__file__).with_name("rivers.py")
 CARD = SOURCE.with_suffix(".yaml")

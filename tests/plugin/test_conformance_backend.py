@@ -17,7 +17,7 @@ from wire import wire_server
 
 from skillgit.errors import ConfigError, FatalBackendError, RetryableBackendError
 from skillgit.plugin.backend import BackendInfo, Reply, ToolCall, Usage, system, user
-from skillgit.plugin.conformance import ConformanceError, check_backend
+from skillgit.testing import ConformanceError, check_backend
 from skillgit_backends.claude_chat import ClaudeChatBackend
 from skillgit_backends.claude_code_exec import ClaudeCodeExecBackend
 from skillgit_backends.codex_exec import CodexExecBackend
@@ -275,7 +275,7 @@ BROKEN = {
 
 @pytest.mark.parametrize("sentence", BROKEN)
 def test_each_broken_promise_is_told(sentence, monkeypatch):
-    monkeypatch.setattr("skillgit.plugin.conformance.case._LINGERS_S", 0.5)
+    monkeypatch.setattr("skillgit.testing.case._LINGERS_S", 0.5)
     with pytest.raises(ConformanceError, match=re.escape(sentence)) as caught:
         examined(BROKEN[sentence])
     assert str(caught.value).startswith("Broken breaks ")
@@ -283,7 +283,7 @@ def test_each_broken_promise_is_told(sentence, monkeypatch):
 
 
 def test_a_call_that_cannot_be_cancelled_is_told(monkeypatch):
-    monkeypatch.setattr("skillgit.plugin.conformance._LINGERS_S", 0.05)
+    monkeypatch.setattr("skillgit.testing.backend._LINGERS_S", 0.05)
     with pytest.raises(ConformanceError, match="does not end within"):
         examined(broken(complete=deaf), misbehaving=None)
 
@@ -305,7 +305,7 @@ async def lingering(self):
 
 
 def test_a_connection_that_outlives_its_call_is_told(monkeypatch):
-    monkeypatch.setattr("skillgit.plugin.conformance.case._LINGERS_S", 0.2)
+    monkeypatch.setattr("skillgit.testing.case._LINGERS_S", 0.2)
     with pytest.raises(ConformanceError, match="leaves its connection open"):
         examined(broken(fetch=lingering))
 

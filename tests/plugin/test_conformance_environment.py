@@ -23,9 +23,9 @@ from skillgit.domain.skill import Skill
 from skillgit.domain.trajectory import Item, Trajectory, Turn
 from skillgit.errors import BackendError
 from skillgit.plugin.backend import Tool, system, user
-from skillgit.plugin.conformance import ConformanceError, check_environment
-from skillgit.plugin.conformance.case import THREAD
 from skillgit.plugin.environment import CallBounds, EnvironmentInfo, Option
+from skillgit.testing import ConformanceError, check_environment
+from skillgit.testing.case import THREAD
 from skillgit_envs.searchqa import SearchQA
 
 

@@ -10,7 +10,7 @@ import pytest
 from documents import code, page
 
 from skillgit.plugin.backend import Usage
-from skillgit.plugin.conformance import ConformanceError, check_backend
+from skillgit.testing import ConformanceError, check_backend
 
 CODE = {"sums": "class Sums:", "echo": "class Echo:", "policy": "(Policy):", "shown_tests": "check_backend("}
 """The files of the guide, with words of each."""

@@ -17,7 +17,7 @@ from skillgit.domain.evaluation import Split
 from skillgit.plugin.backend import Request, system, user
 from skillgit.plugin.registry import find_strategy, installed
 from skillgit.strategies import Draft, Edit, Op, Strategy, solved
-from skillgit.strategies.conformance import ConformanceError, check_strategy
+from skillgit.testing import ConformanceError, check_strategy
 
 OURS = [plugin.name for plugin in installed("skillgit.strategies") if plugin.reference.startswith("skillgit.")]
 

@@ -11,7 +11,7 @@ from documents import blocks, code, page
 from program import git, new_repository, skillgit
 
 from skillgit.strategies import Draft, Edit, Op
-from skillgit.strategies.conformance import ConformanceError, check_strategy
+from skillgit.testing import ConformanceError, check_strategy
 
 STRATEGY, SHOWN_TEST = code("extending.md", "(Strategy):"), code("extending.md", "check_strategy(")
 LINES = 30

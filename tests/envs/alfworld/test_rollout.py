@@ -9,7 +9,7 @@ from household_games import POTATO, WINS, Speaker, Table
 from skillgit.domain.evaluation import Scored
 from skillgit.domain.trajectory import Item, Trajectory
 from skillgit.errors import EnvironmentFaultError
-from skillgit.plugin.conformance import check_environment
+from skillgit.testing import check_environment
 from skillgit_envs.alfworld import ALFWorld
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from skillgit.domain.evaluation import Split
 from skillgit.domain.trajectory import Item, Trajectory
 from skillgit.errors import DataError, EnvironmentFaultError
 from skillgit.plugin.backend import Image, Reply, Usage
-from skillgit.plugin.conformance import check_environment
 from skillgit.plugin.environment import asks_judge, call_bounds
+from skillgit.testing import check_environment
 from skillgit_envs.babyvision import BabyVision
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)

@@ -13,7 +13,7 @@ from wire.training import course
 from skillgit.domain.evaluation import Split
 from skillgit.errors import EnvironmentFaultError
 from skillgit.plugin.backend import Image, Reply, Usage
-from skillgit.plugin.conformance import check_environment
+from skillgit.testing import check_environment
 from skillgit_envs.docvqa import DocVQA
 
 if TYPE_CHECKING:

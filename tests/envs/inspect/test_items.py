@@ -9,7 +9,7 @@ from samples_at_work import HERE
 
 from skillgit.domain.evaluation import Split
 from skillgit.errors import ConfigError, DataError, EnvironmentFaultError, SkillgitError
-from skillgit.plugin.conformance import check_environment
+from skillgit.testing import check_environment
 from skillgit_envs.inspect import EXAMPLE, InspectEnvironment
 from skillgit_envs.inspect.conversion import as_messages, as_output
 from skillgit_envs.inspect.task import ValueScale, scored, task_arguments

@@ -10,7 +10,7 @@ from wire.scripted import TARGET
 
 from skillgit.domain.evaluation import Split
 from skillgit.plugin.backend import Reply, Usage
-from skillgit.plugin.conformance import check_environment
+from skillgit.testing import check_environment
 from skillgit_envs.livemathematicianbench import LiveMathematicianBench, arranged
 
 if TYPE_CHECKING:

@@ -21,8 +21,8 @@ from skillgit.domain.evaluation import Split
 from skillgit.domain.trajectory import Trajectory
 from skillgit.errors import ConfigError, DataError, EnvironmentFaultError
 from skillgit.plugin.backend import Image, Reply, Usage
-from skillgit.plugin.conformance import check_environment
 from skillgit.plugin.environment import asks_judge, call_bounds
+from skillgit.testing import check_environment
 from skillgit_envs.choices import chosen
 from skillgit_envs.mathverse import MathVerse, choices
 from skillgit_envs.quantities import same_value

@@ -19,7 +19,7 @@ from skillgit.domain.evaluation import Split
 from skillgit.domain.trajectory import Item, Trajectory
 from skillgit.errors import DataError
 from skillgit.plugin.backend import Image, Reply, Usage
-from skillgit.plugin.conformance import check_environment
+from skillgit.testing import check_environment
 from skillgit_envs.mmrb import MMRB, extracted
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from reading import items_in
 from skillgit.domain.evaluation import Split
 from skillgit.domain.trajectory import Item
 from skillgit.errors import ConfigError, DataError, EnvironmentFaultError
-from skillgit.plugin.conformance import check_environment
+from skillgit.testing import check_environment
 from skillgit_envs.officeqa import OfficeQA, oracle_pages
 from skillgit_envs.officeqa.corpus import Corpus
 from skillgit_envs.officeqa.scoring import fault

@@ -21,8 +21,8 @@ from skillgit.domain.evaluation import Split
 from skillgit.domain.trajectory import Item, Trajectory
 from skillgit.errors import ConfigError, DataError, EnvironmentFaultError, SandboxError
 from skillgit.plugin.backend import Reply, ToolCall, Usage
-from skillgit.plugin.conformance import check_environment
 from skillgit.plugin.environment import asks_judge, call_bounds
+from skillgit.testing import check_environment
 from skillgit_envs.sealqa import AnswerGrade, SealQA, verdict
 
 if TYPE_CHECKING:

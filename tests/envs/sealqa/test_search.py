@@ -16,8 +16,8 @@ from wire.scripted import TARGET
 from skillgit.domain.evaluation import Split
 from skillgit.errors import ConfigError, DataError, EnvironmentFaultError
 from skillgit.plugin.backend import Reply, ToolCall, Usage
-from skillgit.plugin.conformance import check_environment
 from skillgit.plugin.environment import call_bounds
+from skillgit.testing import check_environment
 from skillgit_envs.sealqa import SealQA, web_pages
 from skillgit_envs.sealqa.search import LONGEST_PAGE, FolderSearch, RecordedSearch, SearchTools
 

@@ -12,9 +12,9 @@ from spreadsheet_solutions import SOLUTIONS, reply
 from skillgit.domain.evaluation import Split
 from skillgit.errors import EnvironmentFaultError, SandboxError
 from skillgit.plugin.backend import Reply, ToolCall, Usage
-from skillgit.plugin.conformance import check_environment
 from skillgit.sandbox import Sandbox
 from skillgit.sandbox.libreoffice import office_program
+from skillgit.testing import check_environment
 from skillgit_envs.spreadsheetbench import SpreadsheetBench
 
 if TYPE_CHECKING:

@@ -21,8 +21,8 @@ from wire.scripted import TARGET
 from skillgit.domain.evaluation import Split
 from skillgit.domain.trajectory import Trajectory
 from skillgit.errors import ConfigError, EnvironmentFaultError, SandboxError
-from skillgit.plugin.conformance import check_environment
 from skillgit.plugin.environment import secrets_of
+from skillgit.testing import check_environment
 from skillgit_envs.swebench import SWEBench
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from skillgit.errors import ConfigError, DataError, EnvironmentFaultError, SandboxError
-from skillgit.plugin.conformance import check_environment
+from skillgit.testing import check_environment
 from skillgit_envs.tasks import Tasks
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from skillgit.domain.evaluation import Split
 from skillgit.domain.skill import Skill
 from skillgit.errors import ConfigError, DataError
 from skillgit.plugin.backend import Image
-from skillgit.plugin.conformance import check_environment
+from skillgit.testing import check_environment
 from skillgit_envs.tasks import Tasks, messages
 from skillgit_envs.tasks.reading import Reader
 

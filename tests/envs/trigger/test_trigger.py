@@ -14,7 +14,7 @@ from skillgit.domain.skill import Skill
 from skillgit.domain.trajectory import ToolUse, Turn
 from skillgit.errors import ConfigError, DataError
 from skillgit.plugin.backend import NO_TOKENS, Reply, ToolCall
-from skillgit.plugin.conformance import check_environment
+from skillgit.testing import check_environment
 from skillgit_backends.agent_cli.prompting import assignment
 from skillgit_envs.trigger import BODY, LOADS, NEAR_MISS, Trigger, loaded_skills
 

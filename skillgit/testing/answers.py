@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 from skillgit.domain.leaks import QUOTED_WORDS, Secrets, words
 from skillgit.domain.skill import Skill
 from skillgit.domain.trajectory import Item, Trajectory
-from skillgit.plugin.conformance.rehearsal import Rehearsal, RehearsalOutcome, Scripted
 from skillgit.plugin.environment import CallBounds, Environment, call_bounds, secrets_of
+from skillgit.testing.rehearsal import Rehearsal, RehearsalOutcome, Scripted
 
 if TYPE_CHECKING:
-    from skillgit.plugin.conformance.case import Promises
+    from skillgit.testing.case import Promises
 
 
 def check_bounds(environment: Environment, item: Item, promises: Promises) -> None:

@@ -31,8 +31,8 @@ from skillgit.engine.run_loop import Start, Trainer
 from skillgit.engine.session import Monitor, Session, Task, Transition
 from skillgit.engine.strategy import Strategy
 from skillgit.plugin.backend import Backend, BackendInfo, Reply, Request, Usage, system, user
-from skillgit.plugin.conformance.case import Promises
 from skillgit.plugin.environment import Environment, EnvironmentInfo, Judge, Target
+from skillgit.testing.case import Promises
 
 WORDS = ("amber", "birch", "coral", "dune")
 _HASTE = "hurry"  # with it in the skill nothing is solved, so that some candidates are refused

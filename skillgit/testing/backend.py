@@ -1,9 +1,4 @@
-"""A test kit for plug-ins: whether an environment or a backend keeps the promises of its contract.
-
-A test calls :func:`check_backend` or :func:`check_environment`; what is broken is reported in one error, sentence by
-sentence. Nothing here needs a test framework. The promises of backends are in this module, those of environments in
-``environment``.
-"""
+"""The test kit for backends: whether one keeps the promises of its contract."""
 
 from __future__ import annotations
 
@@ -30,11 +25,7 @@ from skillgit.plugin.backend import (
     system,
     user,
 )
-from skillgit.plugin.conformance.case import Case, ConformanceError, Promises, check_failures, described
-from skillgit.plugin.conformance.environment import check_environment
-
-__all__ = ["ConformanceError", "check_backend", "check_environment"]
-
+from skillgit.testing.case import Case, Promises, check_failures, described
 
 _PLAIN = (system("You are brief."), user("Say hello."))
 _LINGERS_S = 5.0

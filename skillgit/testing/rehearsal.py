@@ -20,7 +20,6 @@ from skillgit.domain.skill import DOCUMENT, Skill
 from skillgit.domain.trajectory import Item, Trajectory
 from skillgit.errors import ConfigError, RetryableBackendError, SkillgitError
 from skillgit.plugin.backend import Message, Reply, ReplyForm, Tool, Usage
-from skillgit.plugin.conformance.case import LoopWatch, Promises, described, lived
 from skillgit.plugin.environment import (
     Environment,
     EnvironmentInfo,
@@ -29,6 +28,7 @@ from skillgit.plugin.environment import (
     is_processor_bound,
 )
 from skillgit.plugin.plugin_identity import read_files
+from skillgit.testing.case import LoopWatch, Promises, described, lived
 
 Value = str | int | float | bool
 UNKNOWN = "I do not know."  # what the target says by default

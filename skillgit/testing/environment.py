@@ -15,17 +15,6 @@ from skillgit.domain.protected_regions import frontmatter
 from skillgit.domain.skill import Skill
 from skillgit.domain.trajectory import Item, Trajectory
 from skillgit.errors import BackendError, EnvironmentFaultError
-from skillgit.plugin.conformance import rehearsal
-from skillgit.plugin.conformance.answers import (
-    ShownPrompts,
-    check_bounds,
-    check_calls,
-    check_feedback,
-    check_golds,
-    check_nothing,
-)
-from skillgit.plugin.conformance.case import BLOCKED_S, Promises, described, lived
-from skillgit.plugin.conformance.rehearsal import Rehearsal, RehearsalOutcome, Scripted, Value, watched, with_sentence
 from skillgit.plugin.environment import (
     Environment,
     EnvironmentInfo,
@@ -35,6 +24,17 @@ from skillgit.plugin.environment import (
     is_processor_bound,
     secrets_of,
 )
+from skillgit.testing import rehearsal
+from skillgit.testing.answers import (
+    ShownPrompts,
+    check_bounds,
+    check_calls,
+    check_feedback,
+    check_golds,
+    check_nothing,
+)
+from skillgit.testing.case import BLOCKED_S, Promises, described, lived
+from skillgit.testing.rehearsal import Rehearsal, RehearsalOutcome, Scripted, Value, watched, with_sentence
 
 _NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _LONGEST_NAME, _LONGEST_DESCRIPTION = 64, 1024

@@ -1,0 +1,9 @@
+"""Where a test kit was that is in ``skillgit.testing`` now; this sentence goes with the next release."""
+
+from __future__ import annotations
+
+
+def __getattr__(name: str) -> object:
+    if name.startswith("__"):
+        raise AttributeError(name)
+    raise ImportError(f"skillgit.plugin.conformance is skillgit.testing now: from skillgit.testing import {name}")
