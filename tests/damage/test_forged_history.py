@@ -377,7 +377,7 @@ SEQUENCE = {
     },
     "edits that are counted": (
         replaced(ONE, "applied=1", "applied=2"),
-        "the commit says that 2 edits were applied, and tells 1 of them",
+        "the commit says that 2 edits were applied, and lists 1 of them",
     ),
     "edits that were left": (
         replaced(ONE, "skipped=0", "skipped=1"),
