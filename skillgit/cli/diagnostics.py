@@ -19,9 +19,6 @@ with loaded_on_use():
 
     from skillgit.plugin import redaction
 
-_GLOBAL = frozenset({"--color", "--colour", "--no-pager", "--debug", "-C"})
-"""Options of ``skillgit`` itself, which people of git's habits write behind the command."""
-
 
 class Diagnostics:
     """Says what happened; with ``debug`` also where an error comes from."""
@@ -106,8 +103,6 @@ class Diagnostics:
 
 
 def _wording(error: click.ClickException) -> str:
-    if isinstance(error, click.NoSuchOption) and error.ctx is not None and error.option_name in _GLOBAL:
-        return f"'{error.option_name}' goes before the command, behind 'skillgit'"
     if isinstance(error, click.NoSuchOption):
         params = error.ctx.command.get_params(error.ctx) if error.ctx is not None else ()
         options = [name for param in params if isinstance(param, click.Option) for name in param.opts]

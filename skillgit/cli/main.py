@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn, TextIO
@@ -14,12 +14,12 @@ import click
 from click.shell_completion import shell_complete
 
 from skillgit import __version__
-from skillgit.cli.session import open_context, open_diagnostics, open_session
+from skillgit.cli.session import CONTEXT, carry_out, open_context, open_diagnostics
 from skillgit.domain.untrusted.model_text import unstorable_place
 from skillgit.errors import ExitCode, UsageError
 from skillgit.lazy import loaded_on_use
-from skillgit.verbs.command_line import VerbGroup
-from skillgit.verbs.manual import COMPLETION_VARIABLE, EVERY_COMMAND, PROGRAM
+from skillgit.verbs.command_line import PROGRAM, VerbGroup, shared_notes
+from skillgit.verbs.manual import COMPLETION_VARIABLE, EVERY_COMMAND
 from skillgit.view.catalogue import DAILY, ENTRIES, SECTIONS
 
 with loaded_on_use():
@@ -39,35 +39,24 @@ class CommandGroup(VerbGroup):
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         more = "" if ctx.meta.get(EVERY_COMMAND) else "skillgit help --all lists every command. "
         formatter.write_paragraph()
-        formatter.write_text(f"{more}skillgit help COMMAND explains one.")
+        shared = "skillgit help options explains options that commands share."
+        formatter.write_text(f"{more}skillgit help COMMAND explains one. {shared}")
 
 
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
 @click.group(PROGRAM, cls=CommandGroup, context_settings=_SETTINGS)
-@click.option("-C", "directory", help="Run as if started in DIR", metavar="DIR", type=click.Path(path_type=Path))
-@click.option("--no-pager", "paging", help="Print without a pager", flag_value=False, default=True)
-@click.option(
-    "--color",
-    help="When to use colour",
-    type=click.Choice(["auto", "always", "never"]),
-    default="auto",
-    show_default=True,
-)
-@click.option("--debug", help="Show where errors come from", is_flag=True)
 @click.version_option(
     __version__, message=f"%(prog)s %(version)s (Python {sys.version.split()[0]})", help="Show the version"
 )
-@click.pass_context
-def cli(ctx: click.Context, directory: Path | None, paging: bool, color: str, debug: bool) -> None:  # noqa: FBT001
+def cli() -> None:
     """Train Agent Skills and keep every training decision in git.
 
     REV names an event of a run: v7 (version 7), best, head, r17 (rejected at step 17), s4 (step 4, skipped), m2
     (reflection on epoch 2), e2 (slow update of epoch 2), i1 (the first intervention), b7 (v7 measured on its own), end,
     v7~2 or v7^^; RUN/v7 is one of RUN. A run and any git revision will do too. Commands that read take --as-of REV.
     """
-    ctx.obj = open_session(directory, color=color, paging=paging, debug=debug)
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
@@ -88,7 +77,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: Sequence[str] | None) -> int:
-    diagnostics = open_diagnostics({})
+    environ: Mapping[str, str] = {}
+    diagnostics = open_diagnostics(environ)
     ctx: click.Context | None = None
     try:
         environ = open_context().environ
@@ -98,21 +88,20 @@ def _run(arguments: Sequence[str] | None) -> int:
         diagnostics = open_diagnostics(environ)
         words = list(sys.argv[1:] if arguments is None else arguments)
         _check_words(words)
-        with cli.make_context(PROGRAM, words) as ctx:
-            diagnostics = open_diagnostics(environ, color=ctx.params["color"], debug=ctx.params["debug"])
-            answer = cli.invoke(ctx)
-            ctx.obj.output.flush()
-        return int(answer or ExitCode.OK)
+        with cli.make_context(PROGRAM, words, obj=carry_out) as ctx:
+            return int(cli.invoke(ctx) or ExitCode.OK)
     except click.exceptions.Exit as end:
         return end.exit_code
     except BrokenPipeError:
         raise
     except (KeyboardInterrupt, click.Abort):
         return diagnostics.interrupted()
-    except click.ClickException as error:
-        return diagnostics.misused(error)
     except Exception as error:  # noqa: BLE001 - the last line of defence: a bug becomes one sentence
-        failure = workspace.explained(error, ctx.obj.context if ctx is not None and ctx.obj else None)
+        notes = {} if ctx is None else shared_notes(ctx)
+        diagnostics = open_diagnostics(environ, color=notes.get("color", "auto"), debug=notes.get("debug", False))
+        if isinstance(error, click.ClickException):
+            return diagnostics.misused(error)
+        failure = workspace.explained(error, None if ctx is None else ctx.meta.get(CONTEXT))
         return diagnostics.failed(failure) if failure is not None else diagnostics.crashed(error)
 
 

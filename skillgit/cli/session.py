@@ -10,23 +10,25 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Literal, TextIO
+from typing import TYPE_CHECKING, Any, Final, Literal, TextIO
 
 import click
 
 from skillgit import mcp, web
 from skillgit.app.exchange.connection import Listener
 from skillgit.app.workspace.context import Context
+from skillgit.app.workspace.request import MisuseError, OfPast
 from skillgit.cli.diagnostics import Diagnostics
 from skillgit.cli.output import Output, Pager, choose, paints_diffs
 from skillgit.errors import SkillgitError, UsageError
 from skillgit.lazy import loaded_on_use
-from skillgit.verbs.command_line import FORM_OPTIONS
-from skillgit.verbs.verb import Answer, Form, TerminalSession
+from skillgit.verbs.command_line import VerbCommand, shared_notes
+from skillgit.verbs.verb import Answer, Effect, Form, TerminalSession, context_of
 from skillgit.view.json_values import picked
 from skillgit.view.surface import Screen, can_show_glyphs
 
 with loaded_on_use():
+    from skillgit.app.workspace import workspace
     from skillgit.cli import watchers
     from skillgit.mcp import server as mcp_server
     from skillgit.tui import start as screens
@@ -47,6 +49,8 @@ def wanted(choice: str, environ: Mapping[str, str], *, terminal: bool) -> bool:
     return terminal and environ.get("TERM", "dumb") not in {"", "dumb"}
 
 
+CONTEXT: Final = "skillgit.context"
+"""Where the context of a command line notes the one that its command works in."""
 _SEAL = f"{int.from_bytes(os.urandom(6))};"  # what marks the colours of this process; see ``Screen``
 
 
@@ -116,7 +120,7 @@ class CommandSession(TerminalSession):
 
     @property
     def form_words(self) -> tuple[str, ...]:
-        return () if self.form is Form.TEXT else (FORM_OPTIONS[self.form][0],)
+        return () if self.form is Form.TEXT else (f"--{self.form.value}",)
 
     def watch_run(self, words: Sequence[str], *, instead: str) -> int:
         return watchers.watched(self, words, instead=instead)
@@ -179,8 +183,28 @@ def open_context(directory: Path | None = None) -> Context:
         raise UsageError("the current folder does not exist any more", hint="cd to one that does") from None
 
 
+def carry_out(ctx: click.Context, command: VerbCommand) -> int:
+    """Carry a command out and return its exit status; what only reads answers from one moment, also during a run."""
+    request, notes = command.request(ctx), shared_notes(ctx)
+    session = open_session(**{name: notes[name] for name in ("directory", "color", "paging", "debug") if name in notes})
+    ctx.meta[CONTEXT] = session.context
+    is_quiet = notes.get("quiet", False) or getattr(request, "dry_run", False)
+    session = session.asked(context_of(session.context, request), command.form(ctx), quiet=is_quiet)
+    reads = isinstance(request, OfPast) and command.verb.effect_of(request) is Effect.READS
+    try:
+        with workspace.one_snapshot() if reads else nullcontext():
+            answer = command.verb.run(session, request)
+            session.present(answer)
+        if answer.error is not None:
+            raise answer.error
+    except MisuseError as error:
+        raise click.UsageError(error.message, ctx) from error
+    session.output.flush()
+    return int(answer.exit_code)
+
+
 def open_session(
-    directory: Path | None, *, color: str = "auto", paging: bool = True, debug: bool = False
+    directory: Path | None = None, *, color: str = "auto", paging: bool = True, debug: bool = False
 ) -> CommandSession:
     context = open_context(directory)
     screen = screen_of(sys.stdout, color, context.environ)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 from skillgit.app.exchange.requests import PullRequest, PushRequest
 from skillgit.app.workspace.context import Context
-from skillgit.app.workspace.request import Arg, Opt, Quiet
+from skillgit.app.workspace.request import Arg, Opt
 from skillgit.errors import RemoteError, SkillgitError
 from skillgit.lazy import loaded_on_use
 from skillgit.verbs.verb import LIST, Answer, Effect, TerminalSession, Verb
@@ -79,7 +79,7 @@ PULL = Verb(
 
 
 @dataclass(frozen=True, kw_only=True)
-class CloneRequest(Quiet):
+class CloneRequest:
     """DIR defaults to the repository's name. You can look at its runs, continue and fork them; the commands and files
     that their configurations name are never used.
     """

@@ -14,13 +14,19 @@ from click.shell_completion import get_completion_class
 
 from skillgit import __version__
 from skillgit.app.workspace.request import Arg, MisuseError, Opt
+from skillgit.verbs.command_line import PROGRAM, SHARED, SharedOption, VerbCommand, verb_command
 from skillgit.verbs.verb import Answer, Verb, VerbSession
-from skillgit.view.catalogue import SECTIONS
+from skillgit.view.catalogue import ENTRIES, SECTIONS
 
-PROGRAM: Final = "skillgit"
 COMPLETION_VARIABLE: Final = "_SKILLGIT_COMPLETE"
 EVERY_COMMAND: Final = "skillgit.every_command"
 """What a context notes that is to list all commands, not those of every day only."""
+OPTIONS: Final = "options"
+"""What ``help`` calls the options that commands share."""
+SHARED_RULE: Final = (
+    "Options that commands share may be typed behind the command or before it: skillgit log --skill town is skillgit"
+    " --skill town log. A command refuses one that means nothing to it."
+)
 
 
 class Shell(StrEnum):
@@ -57,7 +63,9 @@ COMPLETION = Verb("completion", CompletionRequest, _completion, forms=())
 
 @dataclass(frozen=True, kw_only=True)
 class HelpRequest:
-    """It is what skillgit COMMAND --help shows. Without COMMAND it lists those of every day, with --all every one."""
+    """It is what skillgit COMMAND --help shows. Without COMMAND it lists those of every day, with --all every one.
+    As COMMAND, options explains the options that commands share.
+    """
 
     command: Annotated[tuple[str, ...], Arg("[COMMAND]...", words="commands")] = ()
     every: Annotated[bool, Opt("List every command", "--all")] = False
@@ -68,11 +76,35 @@ def _help(session: VerbSession, request: HelpRequest) -> Answer[object]:
     del session
     ctx = click.get_current_context()
     ctx.meta[EVERY_COMMAND] = request.every
+    if request.command == (OPTIONS,) and not request.manual:
+        return Answer(lines=_shared_options(ctx.find_root()).rstrip("\n").split("\n"))
     here = _context_of(ctx, request.command)
     return Answer(lines=[page(here).encode()] if request.manual else here.get_help().split("\n"))
 
 
 HELP = Verb("help", HelpRequest, _help, forms=())
+
+
+def _shared_options(root: click.Context) -> str:
+    """Return the help of the options that commands share, with the commands that have them."""
+    commands = [verb_command(name) for name, entry in ENTRIES.items() if entry.module]
+    formatter = root.make_formatter()
+    formatter.write_text(SHARED_RULE)
+    for title, settings in (("Every command", True), ("Some commands", False)):
+        with formatter.section(title):
+            options = [option for option in SHARED if bool(option.lack) is not settings]
+            formatter.write_dl([_with_takers(option.own_help_record(root), option, commands) for option in options])
+    return formatter.getvalue()
+
+
+def _with_takers(record: tuple[str, str], option: SharedOption, commands: list[VerbCommand]) -> tuple[str, str]:
+    names, text = record
+    if not option.lack:
+        return names, text
+    takers = [command.verb.name for command in commands if option.key in command.keys]
+    others = [command.verb.name for command in commands if option.key not in command.keys]
+    which = f"all but {', '.join(others)}" if len(others) < len(takers) else ", ".join(takers)
+    return names, f"{text} ({which})"
 
 
 _UNBROKEN = "\b"  # what click marks a paragraph with whose lines stay as they are
@@ -98,7 +130,7 @@ def page(context: click.Context) -> str:
         _section("NAME", [f"{_escaped(name)} \\- {_escaped(_summary(context.command))}"]),
         _section("SYNOPSIS", _synopsis(context)),
         _section("DESCRIPTION", _description(context.command)),
-        _section("OPTIONS", _options(context)),
+        _section("OPTIONS", [*_options(context), *_shared(context)]),
         _section("COMMANDS", _listing(context)),
         _section("SEE ALSO", [_see_also(context)]),
     )
@@ -136,6 +168,19 @@ def _options(context: click.Context) -> list[str]:
         record = param.get_help_record(context) if isinstance(param, click.Option) else None
         if record is not None:
             lines += [".TP", f"\\fB{_escaped(record[0])}\\fR", _line(" ".join(record[1].split()))]
+    return lines
+
+
+def _shared(context: click.Context) -> list[str]:
+    """Return which options that commands share a command has; the page of the program explains all of them."""
+    if isinstance(context.command, VerbCommand):
+        return [".PP", _line(context.command.also.replace("skillgit help options", "skillgit(1)"))]
+    if context.parent is not None:
+        return []
+    lines = [".PP", _line(SHARED_RULE)]
+    for option in SHARED:
+        names, text = option.own_help_record(context)
+        lines += [".TP", f"\\fB{_escaped(names)}\\fR", _line(" ".join(text.split()))]
     return lines
 
 

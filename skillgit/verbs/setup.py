@@ -16,7 +16,6 @@ from skillgit.app.workspace.request import (
     OfSkill,
     Opt,
     Overrides,
-    Quiet,
     given,
     option_of,
     refuse_without,
@@ -80,7 +79,7 @@ CONFIG = Verb("config", ConfigRequest, _config, forms=LIST)
 
 
 @dataclass(frozen=True, kw_only=True)
-class DoctorRequest(Capped, Quiet, OfSkill):
+class DoctorRequest(Capped, OfSkill):
     """Without CONFIG it looks at this machine only. With CONFIG, each model gets one tiny call: whether it answers and
     how fast, which variable its key comes from (never the key), whether tokens are counted, what they cost, and whether
     the longest prompt fits. Exits with 5 if a model cannot be called.
@@ -139,7 +138,7 @@ def _doctor(session: TerminalSession, request: DoctorRequest) -> Answer[object]:
 
 def _local(session: TerminalSession, request: DoctorRequest) -> Answer[object]:
     for parameter in given(request):
-        if parameter.name not in {"local", "call", "ports", "write", "config", "skill", "quiet"}:
+        if parameter.name not in {"local", "call", "ports", "write", "config", "skill"}:
             raise MisuseError(f"{option_of(parameter)} cannot be combined with --local")
     refuse_without(request, "write", "config")
     result = local_servers.local_servers(
@@ -176,7 +175,7 @@ CHECKUP = Verb("doctor", DoctorRequest, _checkup)
 
 
 @dataclass(frozen=True, kw_only=True)
-class PluginsRequest(Quiet):
+class PluginsRequest:
     """NAME is one of the list, or path/to/file.py:Class. A backend is described by its settings, a strategy by what it
     does and the keys that it depends on. An environment is described by its scorers, what it needs and whether this
     machine has it, where its data come from, its options, an item, and the prompt that the target is sent for it. No

@@ -146,7 +146,7 @@ TASKS_DRAFT = Verb("tasks draft", DraftRequest, _draft, _effect_of_draft)
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReviewRequest:
+class ReviewRequest(OfSkill):
     """With FILE, the drafts that a model wrote there. Without it, those from your sessions, which are private until you
     accept them: a terminal shows each as it would be committed and sent to a model, and each answer takes effect at
     once. --accept all leaves out drafts with a warning. A draft that may hold a secret is refused until you edit it.
@@ -154,9 +154,6 @@ class ReviewRequest:
     """
 
     file: Annotated[Path | None, Arg("[FILE]")] = None
-    skill: Annotated[
-        str, Opt("Review drafts for the skill NAME; default: the only one", metavar="NAME", words="skills")
-    ] = ""
     accept: Annotated[tuple[str, ...], Opt("Accept the draft ID, or all (repeatable)", metavar="ID")] = ()
     drop: Annotated[tuple[str, ...], Opt("Drop the draft ID, or all (repeatable)", metavar="ID")] = ()
     into: Annotated[Path | None, Opt("Where accepted drafts go; default: tasks/NAME.jsonl", metavar="FILE")] = None

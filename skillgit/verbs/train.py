@@ -25,7 +25,7 @@ def _train(session: TerminalSession, request: TrainRequest) -> Answer[run_report
     if request.dry_run:
         return planned(session, training.plan_train(session.context, request))
     if request.screen:
-        words = (*TRAIN.words(replace(request, screen=False, quiet=True)), *session.form_words)
+        words = (*TRAIN.words(replace(request, screen=False)), "--quiet", *session.form_words)
         instead = f"skillgit train {quote(request.config) if request.config else '--run NAME'}"
         return Answer(lines=(), exit_code=session.watch_run(words, instead=instead))
     try:

@@ -136,5 +136,4 @@ def test_the_request_is_handed_on(skillgit, fake):
         max_calls=3,
         max_tokens=4,
         max_usd=0.5,
-        quiet=True,
     )

@@ -14,6 +14,7 @@ import pytest
 from hint_collector import commands_in, hints, pattern
 
 from skillgit.cli import main
+from skillgit.verbs.command_line import SHARED
 from skillgit.view.catalogue import ENTRIES
 
 ELSEWHERE = Path(__file__).with_name("hints_elsewhere.txt")
@@ -413,7 +414,9 @@ def leaves(group, path=()):
 
 
 VERBS = dict(leaves(main.cli))
-EVERY_OPTION = {option for verb in (main.cli, *VERBS.values()) for param in verb.params for option in param.opts}
+EVERY_OPTION = {
+    option for verb in (main.cli, *VERBS.values()) for param in (*verb.params, *SHARED) for option in param.opts
+}
 
 
 @pytest.mark.parametrize("template", [text for text in hints() if "skillgit " in text])
@@ -426,7 +429,8 @@ def test_every_command_in_a_hint_exists_with_its_options(template):
         path = (name, words[1]) if len(words) > 1 and (name, words[1]) in VERBS else (name,)
         if path not in VERBS:
             continue
-        options = {option for param in VERBS[path].params for option in param.opts} | {"--help"}
+        understood = VERBS[path].get_params(click.Context(VERBS[path]))
+        options = {option for param in understood if not getattr(param, "hidden", False) for option in param.opts}
         if isinstance(VERBS[path], click.Group):
             continue
         for word in words:

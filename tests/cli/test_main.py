@@ -84,7 +84,7 @@ def test_an_empty_value_is_no_value(arguments, said, skillgit):
 @pytest.mark.parametrize("name", COMMANDS)
 def test_no_command_looks_at_the_past_behind_nothing(name, skillgit):
     if any("--as-of" in option.opts for option in options_of(command_called(name))):
-        ended = skillgit(name, "--as-of", "")
+        ended = skillgit(*name.split(), "--as-of", "")
         assert (ended.code, ended.err.splitlines()[0]) == (ExitCode.USAGE, "skillgit: --as-of is empty")
 
 
@@ -102,10 +102,11 @@ def test_every_module_with_a_verb_is_in_the_catalogue():
 
 def test_help_lists_the_commands_of_every_day_and_says_how_to_see_the_rest(skillgit):
     lines = skillgit("--help").text.splitlines()
-    listed = [line.split()[0] for line in lines[lines.index("Commands:") + 1 : -2] if line[2] != " "]
+    listed = [line.split()[0] for line in lines[lines.index("Commands:") + 1 : -3] if line[2] != " "]
     assert listed == list(DAILY)
     assert len(DAILY) <= 12
-    assert lines[-1] == "skillgit help --all lists every command. skillgit help COMMAND explains one."
+    assert lines[-2] == "skillgit help --all lists every command. skillgit help COMMAND explains one."
+    assert lines[-1] == "skillgit help options explains options that commands share."
 
 
 def test_help_lists_all_commands_by_section(skillgit):
@@ -142,7 +143,7 @@ def test_without_a_command_help_goes_to_stderr(skillgit):
         (("log", "--grep"), "skillgit: option '--grep' requires an argument\nhint: skillgit log --help\n"),
         (
             ("diff", "v1", "--color"),
-            "skillgit: '--color' goes before the command, behind 'skillgit'\nhint: skillgit diff --help\n",
+            "skillgit: option '--color' requires an argument\nhint: skillgit diff --help\n",
         ),
         (("diff", "..v1"), "skillgit: name two versions, as in v3 v7 or v3..v7\nhint: skillgit diff --help\n"),
         (

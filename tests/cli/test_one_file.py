@@ -66,7 +66,7 @@ def test_its_help_and_its_manual_have_it(skillgit):
         assert "ount the letters of a word" in text
         assert "Letters count, spaces do not." in text
         assert "Count every letter twice" in text
-        assert "right after REV" in text
+        assert "Also: --as-of REV, --json" in text
     assert "skillgit count" in [path for path, _ in man.pages(cli, "skillgit")]
 
 

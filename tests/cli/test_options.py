@@ -47,7 +47,8 @@ def commands(command: click.Command = cli, path: str = "skillgit") -> Iterator[t
 def options() -> Iterator[tuple[str, click.Option]]:
     for path, command in commands():
         context = click.Context(command, **cli.context_settings)
-        yield from ((path, option) for option in command.get_params(context) if isinstance(option, click.Option))
+        params = command.get_params(context)
+        yield from ((path, option) for option in params if isinstance(option, click.Option) and not option.hidden)
 
 
 def test_one_letter_has_one_meaning():

@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING
 import click
 
 from skillgit.cli.main import cli
+from skillgit.verbs.command_line import SHARED, VerbCommand
+from skillgit.verbs.manual import SHARED_RULE
 from skillgit.view.catalogue import SECTIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "commands.md"
 HEAD = """\
@@ -57,8 +59,9 @@ a terminal only: `SKILLGIT_PAGER`, then what git would use, then `less -FRX`.
 
 def reference() -> Iterator[str]:
     yield HEAD
-    yield "## Global options\n"
-    yield from options(cli, "skillgit")
+    yield "## Options that commands share\n"
+    yield f"{SHARED_RULE}\n"
+    yield listed(SHARED)
     for title, entries in SECTIONS.items():
         yield f"## {title}\n"
         for entry in entries:
@@ -73,7 +76,11 @@ def reference() -> Iterator[str]:
 
 def told(command: click.Command, path: str) -> Iterator[str]:
     yield from described(command, path)
-    yield from options(command, path)
+    own = [option for option in command.params if isinstance(option, click.Option) and not option.hidden]
+    if own:
+        yield listed(own)
+    if isinstance(command, VerbCommand):
+        yield f"{command.also.removesuffix(' (skillgit help options)')}.\n"
 
 
 def described(command: click.Command, path: str) -> Iterator[str]:
@@ -82,15 +89,9 @@ def described(command: click.Command, path: str) -> Iterator[str]:
     yield f"{' '.join((command.help or '').partition(chr(10) * 2)[0].split())}\n"
 
 
-def options(command: click.Command, path: str) -> Iterator[str]:
-    context = click.Context(command, info_name=path, **cli.context_settings)
-    lines = []
-    for option in command.get_params(context):
-        if isinstance(option, click.Option) and "--help" not in option.opts and not option.hidden:
-            names = ", ".join(f"`{name}`" for name in (*option.opts, *option.secondary_opts))
-            lines.append(f"- {names}: {option.help}")
-    if lines:
-        yield "\n".join(lines) + "\n"
+def listed(options: Sequence[click.Option]) -> str:
+    names = (", ".join(f"`{name}`" for name in (*option.opts, *option.secondary_opts)) for option in options)
+    return "\n".join(f"- {name}: {option.help}" for name, option in zip(names, options, strict=True)) + "\n"
 
 
 def test_the_reference_is_that_of_the_commands():

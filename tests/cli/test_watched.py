@@ -71,7 +71,7 @@ def test_a_trainer_that_goes_on_is_named_with_what_watches_it(skillgit, ends):
 def test_the_trainer_gets_every_option_of_the_command(skillgit, ends):
     ends(0)
     skillgit("train", "demo", "--tui")
-    assert Process.began == ("--color=never", "train", "demo", "-q")
+    assert Process.began == ("--color=never", "train", "demo", "--quiet")
     skillgit(
         *("--color=always", "train", "demo", "-o", "train.num_epochs=2", "--run", "mine", "--from", "v3", "--tui"),
         *("--max-calls", "10", "--max-tokens", "1000", "--max-usd", "2.5", "--placebo", "3", "--json", "--exit-code"),
@@ -86,7 +86,6 @@ def test_the_trainer_gets_every_option_of_the_command(skillgit, ends):
         max_tokens=1000,
         max_usd=2.5,
         strict=True,
-        quiet=True,
     )
 
 

@@ -29,6 +29,7 @@ from skillgit.cli import main
 from skillgit.errors import SkillgitError
 from skillgit.store import refs
 from skillgit.store.event_writer import RunWriter
+from skillgit.verbs.command_line import VerbCommand
 from skillgit.view.catalogue import ENTRIES
 from skillgit.web import application
 from skillgit.web.pages import ROUTES
@@ -87,7 +88,9 @@ def reading_commands() -> list[str]:
     return [
         name
         for name, command in commands.items()
-        if {"as_of"} <= {param.name for param in command.params} and "measure" not in {p.name for p in command.params}
+        if isinstance(command, VerbCommand)
+        and "as_of" in command.keys
+        and "measure" not in {param.name for param in command.params}
     ]
 
 

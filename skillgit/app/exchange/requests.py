@@ -5,14 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from skillgit.app.workspace.request import Arg, Opt, Quiet
+from skillgit.app.workspace.request import Arg, DryRun, Opt
 
 
 @dataclass(frozen=True, kw_only=True)
-class PushRequest(Quiet):
+class PushRequest:
     """REMOTE defaults to origin, or the only one. The trunk, notes and all runs of this repository go, or only the runs
     that you name. Nothing that is there is overwritten: remote changes are reported, and skillgit pull brings them in.
-    Before anything goes, it is looked through for secrets, leaked items and large files, as by lint --secrets.
+    Before anything goes, it is looked through for secrets, leaked items and large files, as by lint --secrets;
+    --dry-run does that and sends nothing.
     """
 
     remote: Annotated[str | None, Arg("[REMOTE]")] = None
@@ -26,13 +27,13 @@ class PushRequest(Quiet):
         ),
     ] = None
     evidence: Annotated[bool, Opt("Push evidence too: trajectories, patches, outcomes")] = False
-    dry_run: Annotated[bool, Opt("Say what would be pushed, look it through, and push nothing", "-n --dry-run")] = False
+    dry_run: DryRun = False
     verify: Annotated[bool, Opt("Neither look for secrets nor ask git's pre-push hook", "--no-verify")] = True
     yes: Annotated[bool, Opt("Create the repository on GitHub if there is none, without asking", "-y --yes")] = False
 
 
 @dataclass(frozen=True, kw_only=True)
-class PullRequest(Quiet):
+class PullRequest:
     """REMOTE defaults to origin, or the only one. Runs that are unknown here are made, others go forward, notes of both
     sides are put together, and the trunk goes forward where it can. A run that both sides continued is reported and
     left as it is.
@@ -51,4 +52,4 @@ class PullRequest(Quiet):
         ),
     ] = "branches"
     evidence: Annotated[bool, Opt("Bring evidence too")] = False
-    dry_run: Annotated[bool, Opt("Say what would come, and move nothing of this repository", "-n --dry-run")] = False
+    dry_run: DryRun = False

@@ -44,7 +44,7 @@ from skillgit.app.setup.run_setup import recorded_config
 from skillgit.app.setup.skill_tasks import load_for_skill
 from skillgit.app.skill_format.folder_contents import read_entries
 from skillgit.app.workspace.context import Context
-from skillgit.app.workspace.request import Capped, Configured
+from skillgit.app.workspace.request import OnTerms
 from skillgit.app.workspace.revision import event_in
 from skillgit.app.workspace.workspace import BRING, Workspace, open_workspace
 from skillgit.domain.address import parse
@@ -137,7 +137,7 @@ def check_claim(context: Context, request: VerifyRequest, watcher: EvalWatcher) 
     reproduction: Verified | Plan | None = None
     if request.sample is not None and signature.valid and not check.contradictions:
         commit, split = _text(content, "version", "commit"), _text(content, "items", "split")
-        terms = {name.name: getattr(request, name.name) for base in (Configured, Capped) for name in fields(base)}
+        terms = {name.name: getattr(request, name.name) for name in fields(OnTerms)}
         again = EvalRequest(
             revisions=(commit,), split=split, sample=request.sample, seed=request.seed, note=request.note, **terms
         )

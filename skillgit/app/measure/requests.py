@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from skillgit.app.workspace.request import Arg, Capped, Configured, OfSkill, OnTerms, Opt, Overrides, Quiet
+from skillgit.app.workspace.request import Arg, Capped, OfSkill, OnTerms, Opt, Overrides
 from skillgit.domain.evaluation import Split
 from skillgit.domain.gate_policies import POLICIES
 
@@ -101,7 +101,7 @@ class ClaimRequest(OfSkill):
 
 
 @dataclass(frozen=True, kw_only=True)
-class VerifyRequest(Configured, Capped, Quiet):
+class VerifyRequest(OnTerms):
     """CLAIM is a file, or a version with a claim in its note. No model is asked, unless --sample says so. Three answers
     are kept apart: by whom it is signed; whether the history and evidence here come to the same values; and whether a
     sample of the items does again. Exits with 1 if one of them is no, and with 21 if the key is not known from
@@ -122,7 +122,7 @@ class VerifyRequest(Configured, Capped, Quiet):
 
 
 @dataclass(frozen=True, kw_only=True)
-class GateRequest(Capped, Quiet, OfSkill):
+class GateRequest(Capped, OfSkill):
     """Every skill that the head changed since it left the base is compared with what is at the base.
     Outcomes of the same text that runs and notes have are taken from there; only the others are measured, and noted.
     Without --config a skill is measured as the default run was if it trains the skill, else as the newest run of the

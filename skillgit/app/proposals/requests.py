@@ -22,9 +22,6 @@ class ProposeRequest(OnTerms, OfSkill):
     """
 
     skills: Annotated[tuple[str, ...], Arg("[SKILL]...", words="skills")] = ()
-    config: Annotated[
-        str | None, Opt("Train as CONFIG says, not as tasks/default", metavar="CONFIG", words="configs")
-    ] = None
     base: Annotated[
         str,
         Opt("What skills are taken from, and proposals are for", metavar="REV", words="revisions", default="the trunk"),

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from skillgit.app.workspace.request import Arg, Capped, Configured, OfSkill, Opt
+from skillgit.app.workspace.request import Arg, OfSkill, OnTerms, Opt
 
 MODEL, SESSIONS = "model", "sessions"
 
 
 @dataclass(frozen=True, kw_only=True)
-class DraftRequest(Configured, Capped, OfSkill):
+class DraftRequest(OnTerms, OfSkill):
     """SKILL is a skill folder, or the name of a skill of the repository; default: its only skill.
 
     SOURCE is model (default), for tasks that the optimizer's model writes; sessions, for your sessions with coding
@@ -42,6 +42,3 @@ class DraftRequest(Configured, Capped, OfSkill):
     rubric: Annotated[
         bool, Opt("Have the judge's model write what a draft is graded by, unless a command checks it")
     ] = False
-    config: Annotated[
-        str | None, Opt("Take the model from CONFIG; default: tasks/default", metavar="CONFIG", words="configs")
-    ] = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from skillgit.app.workspace.request import Arg, Opt
+from skillgit.app.workspace.request import Arg, DryRun, Opt
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,4 +19,4 @@ class GcRequest:
     fold: Annotated[bool, Opt("Fold branches of rejected candidates into an attic")] = False
     unfold: Annotated[bool, Opt("Give candidates in the attic their branches back")] = False
     evidence_older: Annotated[str, Opt("Drop evidence older than AGE: 30 (days) or a date", metavar="AGE")] = ""
-    dry_run: Annotated[bool, Opt("Say what would be done, and do nothing", "-n --dry-run")] = False
+    dry_run: DryRun = False

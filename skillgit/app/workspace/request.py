@@ -5,7 +5,8 @@
         by: Annotated[Grouping | None, Opt("Add up by WHAT", metavar="WHAT")] = None
 
 The type says what a value is: a ``bool`` is a flag, a tuple an option that may be repeated, an ``Enum`` a choice, and a
-field without a default is required. Options that several commands have are said once here, as bases.
+field without a default is required. Options that mean the same for several commands are said once here, as bases with
+:class:`Shared` fields: every command understands them at any place of the line, and refuses those it does not have.
 """
 
 from __future__ import annotations
@@ -65,6 +66,17 @@ class Opt:
     folder: bool | None = None
     default: str = ""
     tool: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shared(Opt):
+    """An option that means the same for every command that has it.
+
+    Attributes:
+        lack: Why a command without it refuses it, as the end of a sentence about the command.
+    """
+
+    lack: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,14 +201,17 @@ def option_of(parameter: Parameter) -> str:
 
 Overrides = Annotated[
     tuple[str, ...],
-    Opt(
+    Shared(
         "Set KEY of the configuration, like train.num_epochs=2; repeat it for more",
         "-o --cfg-options",
         metavar="KEY=VALUE",
+        lack="no configuration applies to it",
     ),
 ]
-DryRun = Annotated[bool, Opt("Show what it would do, and do nothing", "-n --dry-run")]
-"""Of a command that asks no model; one that may is :class:`Capped`."""
+DryRun = Annotated[
+    bool, Shared("Show what it would do and cost, and do nothing", "-n --dry-run", lack="it has no dry run")
+]
+_ASKS_NO_MODEL = "it asks no model"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -205,7 +220,13 @@ class OfSkill:
 
     skill: Annotated[
         str,
-        Opt("Mean the skill NAME: its name, or the path of its folder", metavar="NAME", words="skills", tool="skill"),
+        Shared(
+            "Mean the skill NAME: its name, or the path of its folder",
+            metavar="NAME",
+            words="skills",
+            tool="skill",
+            lack="it is not about one skill",
+        ),
     ] = ""
 
 
@@ -213,7 +234,15 @@ class OfSkill:
 class OfPast:
     """Of history, as it is or as it was."""
 
-    as_of: Annotated[str, Opt("Show everything as it stood right after REV", metavar="REV", words="revisions")] = ""
+    as_of: Annotated[
+        str,
+        Shared(
+            "Show everything as it stood right after REV",
+            metavar="REV",
+            words="revisions",
+            lack="it does not show the past",
+        ),
+    ] = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -222,28 +251,19 @@ class OfRun:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Quiet:
-    quiet: Annotated[bool, Opt("Show no progress", "-q --quiet")] = False
-
-
-@dataclass(frozen=True, kw_only=True)
-class Configured:
-    """Measured as a configuration says."""
-
-    config: Annotated[
-        str | None, Opt("Measure as CONFIG says, not as the run did", metavar="CONFIG", words="configs")
-    ] = None
-    overrides: Overrides = ()
-
-
-@dataclass(frozen=True, kw_only=True)
 class Capped:
     """What may ask models: a dry run, and three caps."""
 
-    dry_run: Annotated[bool, Opt("Show what it would do and cost, and do nothing", "-n --dry-run")] = False
-    max_calls: Annotated[int | None, Opt("Stop before it makes more model calls", metavar="N", least=1)] = None
-    max_tokens: Annotated[int | None, Opt("Stop before it uses more tokens", metavar="N", least=1)] = None
-    max_usd: Annotated[float | None, Opt("Stop before it spends more US dollars", metavar="USD", above=0)] = None
+    dry_run: DryRun = False
+    max_calls: Annotated[
+        int | None, Shared("Stop before it makes more model calls", metavar="N", least=1, lack=_ASKS_NO_MODEL)
+    ] = None
+    max_tokens: Annotated[
+        int | None, Shared("Stop before it uses more tokens", metavar="N", least=1, lack=_ASKS_NO_MODEL)
+    ] = None
+    max_usd: Annotated[
+        float | None, Shared("Stop before it spends more US dollars", metavar="USD", above=0, lack=_ASKS_NO_MODEL)
+    ] = None
 
     @property
     def caps(self) -> Caps:
@@ -251,5 +271,21 @@ class Capped:
 
 
 @dataclass(frozen=True, kw_only=True)
-class OnTerms(Configured, Capped, Quiet):
-    """On which terms a command measures."""
+class OnTerms(Capped):
+    """On which terms a command asks models."""
+
+    config: Annotated[
+        str | None,
+        Shared(
+            "Take models and settings from CONFIG; default: those of the run, or tasks/default",
+            metavar="CONFIG",
+            words="configs",
+            lack="no configuration applies to it",
+        ),
+    ] = None
+    overrides: Overrides = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class SharedOptions(OfSkill, OfPast, OnTerms):
+    """Every option that commands share."""
