@@ -24,7 +24,7 @@ DIFFERS = ("diff", "v0", "best", "--exit-code")
 ANSWERS = {
     "gate that fails": (LOSES, 1),
     "gate that passes": (WINS, 0),
-    "gate as Markdown": ((*LOSES, "--markdown"), 1),
+    "gate as Markdown": ((*LOSES, "--output", "-"), 1),
     "gate into a file": ((*LOSES, "--output", "/dev/stdout"), 1),
     "diff": (DIFFERS, 1),
     "diff --items": ((*DIFFERS, "--items"), 1),

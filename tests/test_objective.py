@@ -51,5 +51,5 @@ def test_a_pull_request_is_judged_by_what_the_run_recorded_of_tokens(trained):
     (skill,) = report["skills"]
     verdict = skill["compared"]["verdict"]
     assert (verdict["tokens"], verdict["tokens_before"]) == (row["tokens"], row["tokens_before"])
-    comment = attempt(*command, "--markdown", cwd=repository).out
+    comment = attempt(*command, "--output", "-", cwd=repository).out
     assert f"- {row['tokens']:,.1f} tokens an item, {row['tokens_before']:,.1f} before" in comment

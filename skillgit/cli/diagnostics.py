@@ -10,6 +10,7 @@ import click
 from skillgit.domain.did_you_mean import did_you_mean
 from skillgit.errors import ExitCode, SkillgitError
 from skillgit.lazy import loaded_on_use
+from skillgit.view.catalogue import ELSEWHERE
 from skillgit.view.surface import Screen, Style
 
 with loaded_on_use():
@@ -106,7 +107,10 @@ def _wording(error: click.ClickException) -> str:
     if isinstance(error, click.NoSuchOption):
         params = error.ctx.command.get_params(error.ctx) if error.ctx is not None else ()
         options = [name for param in params if isinstance(param, click.Option) for name in param.opts]
-        near = did_you_mean(error.option_name, [name for name in options if name.startswith("--")], most=2)
+        command = error.ctx.command_path.partition(" ")[2] if error.ctx is not None else ""
+        meant = ELSEWHERE.get(f"{command} {error.option_name}")
+        names = [name for name in options if name.startswith("--")]
+        near = f"did you mean '{meant}'?" if meant else did_you_mean(error.option_name, names, most=2)
         return f"there is no option '{error.option_name}'{f', {near}' if near else ''}"
     if isinstance(error, click.BadParameter) and error.param is not None and isinstance(error.param.type, click.Choice):
         value = error.message.partition("'")[2].partition("'")[0]

@@ -209,14 +209,6 @@ Judge: TypeAlias = Asked  # the model that scores answers where no rule can
 
 
 @runtime_checkable
-class BesideJudge(Protocol):
-    """A target in a run, whose rollout may ask the judge too, as the user that it talks to (:class:`AsksJudge`)."""
-
-    @property
-    def judge(self) -> Judge: ...
-
-
-@runtime_checkable
 class Environment(Protocol):
     """Tasks with a scorer.
 

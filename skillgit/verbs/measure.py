@@ -17,10 +17,9 @@ from skillgit.app.measure.requests import (
 from skillgit.app.workspace.request import MisuseError, refuse_together, refuse_without
 from skillgit.errors import ExitCode
 from skillgit.lazy import loaded_on_use
-from skillgit.verbs.files import write_file
+from skillgit.verbs.files import STDOUT, refuse_two_answers, write_file
 from skillgit.verbs.measuring import measured
-from skillgit.verbs.verb import Answer, Effect, Form, TerminalSession, Verb, VerbSession
-from skillgit.view.json_values import document_text
+from skillgit.verbs.verb import Answer, Effect, TerminalSession, Verb, VerbSession
 from skillgit.view.surface import Screen
 
 with loaded_on_use():
@@ -28,6 +27,7 @@ with loaded_on_use():
     from skillgit.app.measure import (
         claim,
         claim_check,
+        envelope,
         judge_agreement,
         pull_request_gate,
         pull_request_verdicts,
@@ -79,7 +79,10 @@ EVAL = Verb("eval", EvalRequest, _eval, Effect.PAYS)
 
 
 def _claim(session: VerbSession, request: ClaimRequest) -> Answer[object]:
+    refuse_two_answers(session, request.output)
     result = claim.claim(session.context, request)
+    if request.output == STDOUT:
+        return Answer(lines=[envelope.document_bytes(result.envelope)])
     return Answer("claim/1", result, measurements.claim_lines(result, session.screen))
 
 
@@ -87,7 +90,9 @@ CLAIM = Verb(
     "claim",
     ClaimRequest,
     _claim,
-    lambda request: Effect.HISTORY if request.note else Effect.FILES if request.output else Effect.READS,
+    lambda request: (
+        Effect.HISTORY if request.note else Effect.READS if request.output in {"", STDOUT} else Effect.FILES
+    ),
 )
 
 
@@ -103,20 +108,17 @@ VERIFY = Verb("verify", VerifyRequest, _verify, lambda request: Effect.PAYS if r
 
 
 def _gate(session: TerminalSession, request: GateRequest) -> Answer[object]:
-    if request.dry_run and (request.markdown or request.output is not None):
+    if request.dry_run and request.output:
         raise MisuseError("a dry run has no verdict to write")
-    if request.markdown and session.form is Form.JSON:
-        raise MisuseError("choose one output format")
+    refuse_two_answers(session, request.output)
 
     def lines(report: pull_request_verdicts.GateReport, screen: Screen) -> Iterable[str]:
-        prints_markdown = request.markdown and request.output is None
-        return gate.markdown(report) if prints_markdown else gate.lines(report, screen)
+        return gate.markdown(report) if request.output == STDOUT else gate.lines(report, screen)
 
     answer = measured(session, pull_request_gate.gate, request, "gate/2", lines, ends_with=lambda it: it.exit_code)
-    if request.output is not None:
+    if request.output not in {"", STDOUT}:
         report = cast("pull_request_verdicts.GateReport", answer.result)  # no dry run writes a file
-        is_document, markdown = session.form is Form.JSON, map(Screen().shown, gate.markdown(report))
-        text = document_text("gate/2", report) if is_document else "".join(f"{line}\n" for line in markdown)
+        text = "".join(f"{line}\n" for line in map(Screen().shown, gate.markdown(report)))
         write_file(session.context.directory / request.output, text.encode())
     return answer
 
@@ -124,7 +126,7 @@ def _gate(session: TerminalSession, request: GateRequest) -> Answer[object]:
 def _gate_effect(request: GateRequest) -> Effect:
     if not request.recorded_only:
         return Effect.PAYS
-    return Effect.FILES if request.output is not None else Effect.READS
+    return Effect.READS if request.output in {"", STDOUT} else Effect.FILES
 
 
 GATE = Verb("gate", GateRequest, _gate, _gate_effect)

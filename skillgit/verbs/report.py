@@ -13,8 +13,8 @@ from skillgit.app.workspace.request import MisuseError, OfPast, OfRun, OfSkill, 
 from skillgit.domain.address import version_label
 from skillgit.errors import NotFoundError, UsageError
 from skillgit.lazy import loaded_on_use
-from skillgit.verbs.files import write_file
-from skillgit.verbs.verb import Answer, Effect, Form, Verb, VerbSession
+from skillgit.verbs.files import STDOUT, refuse_two_answers, write_file
+from skillgit.verbs.verb import Answer, Effect, Verb, VerbSession
 from skillgit.view.numbers import count
 
 with loaded_on_use():
@@ -40,11 +40,12 @@ class ReportRequest(OfRun, OfSkill, OfPast):
 
 
 def _report(session: VerbSession, request: ReportRequest) -> Answer[report.RunReport]:
-    if request.output == "-" and (request.opens or session.form is Form.JSON):
-        raise MisuseError(f"--output - cannot be combined with {'--open' if request.opens else '--json'}")
+    refuse_two_answers(session, request.output)
+    if request.output == STDOUT and request.opens:
+        raise MisuseError(f"--output {STDOUT} cannot be combined with --open")
     result = report.report(session.context, request.run)
     content = page.page(result).encode()
-    if request.output == "-":
+    if request.output == STDOUT:
         return Answer(result=result, lines=[content])
     path = _place(session.context.directory / request.output)
     write_file(path, content)
@@ -72,7 +73,9 @@ def _read(session: VerbSession, request: ReportRequest) -> Answer[report.RunRepo
 
 RUN_REPORT = Verb("report", ReportRequest, _read)
 """The value that the page is made of."""
-REPORT = Verb("report", ReportRequest, _report, lambda request: Effect.READS if request.output == "-" else Effect.FILES)
+REPORT = Verb(
+    "report", ReportRequest, _report, lambda request: Effect.READS if request.output == STDOUT else Effect.FILES
+)
 
 
 @dataclass(frozen=True, kw_only=True)

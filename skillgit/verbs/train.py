@@ -19,9 +19,6 @@ with loaded_on_use():
 
 
 def _train(session: TerminalSession, request: TrainRequest) -> Answer[run_report.Trained | plans.Plan]:
-    if request.placebo is not None:
-        overrides = (*request.overrides, f"train.placebo={request.placebo}")
-        request = replace(request, overrides=overrides, placebo=None)
     if request.dry_run:
         return planned(session, training.plan_train(session.context, request))
     if request.screen:

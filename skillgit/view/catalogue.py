@@ -109,5 +109,7 @@ ELSEWHERE = {
     "import": "tasks draft --from DIR",  # in tasks
     "whence": "install --list PATH",
     "plugin": "export --as plugin",
+    "train --placebo": "-o train.placebo=N",
+    "gate --markdown": "--output -",
 }
-"""What other programs call a command."""
+"""What other programs, or earlier versions of this one, call a command or an option of one."""

@@ -123,7 +123,7 @@ def test_the_verdict_comes_first(skillgit, fake):
 
 def test_a_comment_is_printed_or_written_to_a_file(skillgit, fake, tmp_path):
     fake("measure.pull_request_gate.gate", REPORT)
-    assert skillgit("gate", "--base", "main", "--markdown").text == MARKDOWN
+    assert skillgit("gate", "--base", "main", "--output", "-").text == MARKDOWN
     (tmp_path / "gate.md").write_text("what an earlier run wrote")
     ended = skillgit("gate", "--base", "main", "--output", "gate.md")
     assert ended.text == TEXT
@@ -152,8 +152,9 @@ def test_the_document_tells_everything(skillgit, fake, tmp_path):
     (skill,) = document["skills"]
     assert skill["compared"]["fixed"][1] == {"item": "q2", "task_type": "", "before": 0.25, "after": 0.75}
     assert (skill["head"]["recorded"], skill["cost"]["usd"]) == (0, 0.25)
-    skillgit("gate", "--base", "main", "--json", "--output", "gate.json")
-    assert json.loads((tmp_path / "gate.json").read_text(encoding="utf-8")) == document
+    written = skillgit("gate", "--base", "main", "--json", "--output", "gate.md")
+    assert json.loads(written.out) == document
+    assert (tmp_path / "gate.md").read_text(encoding="utf-8") == MARKDOWN
 
 
 def test_a_file_that_cannot_be_written_is_an_error(skillgit, fake):
@@ -168,14 +169,14 @@ def test_a_head_without_a_changed_skill_says_so(skillgit, fake):
     fake("measure.pull_request_gate.gate", NOTHING)
     ended = skillgit("gate", "--base", "main")
     assert (ended.code, ended.text) == (ExitCode.OK, "HEAD changes no skill against main\n")
-    assert "No skill is changed." in skillgit("gate", "--base", "main", "--markdown").text
+    assert "No skill is changed." in skillgit("gate", "--base", "main", "--output", "-").text
 
 
 def test_a_skill_without_numbers_has_its_section(skillgit, fake):
     gone = replace(ONE, word="removed", change="removed", items=0, compared=None)
     fake("measure.pull_request_gate.gate", replace(REPORT, skills=(gone,)))
     assert skillgit("gate", "--base", "main").text == "skills/searchqa  removed\n"
-    body = skillgit("gate", "--base", "main", "--markdown").text.splitlines()
+    body = skillgit("gate", "--base", "main", "--output", "-").text.splitlines()
     assert (body[1], body[-1]) == ("## skillgit gate: passes", "### ✅ `skills/searchqa` removed")
 
 
@@ -190,7 +191,7 @@ def test_a_skill_without_numbers_has_its_section(skillgit, fake):
 def test_the_exit_code_and_the_headline_say_the_same(skillgit, fake, code_, headline):
     one = replace(ONE, word="fails", reason="the head scores lower")
     fake("measure.pull_request_gate.gate", replace(REPORT, skills=(one,), exit_code=code_))
-    ended = skillgit("gate", "--base", "main", "--markdown")
+    ended = skillgit("gate", "--base", "main", "--output", "-")
     assert ended.code == code_
     assert ended.text.splitlines()[1] == f"## skillgit gate: {headline}"
     assert "\nThe head scores lower.\n" in ended.text
@@ -226,8 +227,8 @@ def test_a_comparison_is_asked_for_in_full(skillgit, fake):
         ("gate",),
         ("gate", "--base", "a", "--rule", "lenient"),
         ("gate", "--base", "a", "--split", "train"),
-        ("gate", "--base", "a", "--json", "--markdown"),
-        ("gate", "--base", "a", "-n", "--markdown"),
+        ("gate", "--base", "a", "--json", "--output", "-"),
+        ("gate", "--base", "a", "-n", "--output", "-"),
     ],
 )
 def test_a_mistaken_command_line_is_refused(arguments, skillgit, fake):

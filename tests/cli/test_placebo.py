@@ -9,7 +9,7 @@ from skillgit.domain.placebo import Placebo
 
 def test_the_option_is_an_override_like_any_other(skillgit, fake):
     calls = fake("train.train.train", TRAINED)
-    skillgit("train", "demo", "-o", "train.num_epochs=2", "--placebo", "5")
+    skillgit("train", "demo", "-o", "train.num_epochs=2", "-o", "train.placebo=5")
     assert calls[0][0].overrides == ("train.num_epochs=2", "train.placebo=5")
 
 

@@ -74,7 +74,18 @@ def test_the_trainer_gets_every_option_of_the_command(skillgit, ends):
     assert Process.began == ("--color=never", "train", "demo", "--quiet")
     skillgit(
         *("--color=always", "train", "demo", "-o", "train.num_epochs=2", "--run", "mine", "--from", "v3", "--tui"),
-        *("--max-calls", "10", "--max-tokens", "1000", "--max-usd", "2.5", "--placebo", "3", "--json", "--exit-code"),
+        *(
+            "--max-calls",
+            "10",
+            "--max-tokens",
+            "1000",
+            "--max-usd",
+            "2.5",
+            "-o",
+            "train.placebo=3",
+            "--json",
+            "--exit-code",
+        ),
     )
     assert (Process.began[0], Process.began[-1]) == ("--color=always", "--json")
     assert read_words(Process.began[1:])[1] == TrainRequest(

@@ -291,7 +291,8 @@ def claim(context: Context, request: ClaimRequest) -> SignedClaim:
         key = signing_key(workspace.repo, request.key)
         payload = canonical(content)
         envelope = sign(payload, key, context.directory, context.environ)
-        file = refuse_way_out(typed_path(context.directory, request.output)) if request.output else None
+        is_file = request.output not in {"", "-"}
+        file = refuse_way_out(typed_path(context.directory, request.output)) if is_file else None
         if file is not None:
             write_file(file, envelope.text)
         line: dict[str, object] = {"kind": NOTE, "envelope": envelope.document, "time": written(terms.time)}

@@ -42,7 +42,12 @@ class Envelope:
 
     @property
     def text(self) -> bytes:
-        return f"{json.dumps(self.document, sort_keys=True, separators=(',', ':'))}\n".encode()
+        return document_bytes(self.document)
+
+
+def document_bytes(document: Mapping[str, object]) -> bytes:
+    """Return the bytes of an envelope's file."""
+    return f"{json.dumps(document, sort_keys=True, separators=(',', ':'))}\n".encode()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from skillgit.app.workspace.request import Arg, Capped, OfSkill, OnTerms, Opt, Overrides
+from skillgit.app.workspace.request import Arg, Capped, Noting, OfSkill, OnTerms, Opt, Overrides
 from skillgit.domain.evaluation import Split
 from skillgit.domain.gate_policies import POLICIES
 
@@ -19,7 +19,7 @@ ITEMS, REPEATS = 40, 3
 
 
 @dataclass(frozen=True, kw_only=True)
-class EvalRequest(OnTerms, OfSkill):
+class EvalRequest(OnTerms, Noting, OfSkill):
     """They are measured as the run of the first one was: same items, same model, same seed. Commits that belong to no
     run are measured as the default run was if it trains the skill, else as the newest run of the skill with language
     models, else as its newest run. WORKTREE is the text of the work tree, committed or not. Answers that are known
@@ -78,11 +78,10 @@ class EvalRequest(OnTerms, OfSkill):
             folder=False,
         ),
     ] = None
-    note: Annotated[bool, Opt("Leave no note on the commits", "--no-note")] = True
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClaimRequest(OfSkill):
+class ClaimRequest(Noting, OfSkill):
     """The claim is an in-toto statement: which bytes, items, models, scorer and gate, and what came of them, with
     digests that anyone with the history can make again. It is signed with the SSH key that git signs with, offline, and
     is left as a note on the version's commit. It holds no path, no name of a person and no price. skillgit verify
@@ -92,16 +91,15 @@ class ClaimRequest(OfSkill):
     revision: Annotated[str, Arg("REV", words="revisions")]
     split: Annotated[str, Opt("Which score to claim", choices=SCORED)] = Split.SELECTION.value
     key: Annotated[str | None, Opt("Sign with this SSH key, not with git's", metavar="FILE", folder=False)] = None
-    output: Annotated[str | None, Opt("Write the claim to FILE too", metavar="FILE", folder=False)] = None
+    output: Annotated[str, Opt("Write the claim to FILE; - writes it to stdout", metavar="FILE")] = ""
     public: Annotated[bool, Opt("Say that the evidence is published: skillgit push --evidence", "--evidence")] = False
     with_salt: Annotated[
         bool, Opt("Hide which items they are behind a salt, which is printed and not kept", "--salt")
     ] = False
-    note: Annotated[bool, Opt("Leave no note on the commit", "--no-note")] = True
 
 
 @dataclass(frozen=True, kw_only=True)
-class VerifyRequest(OnTerms):
+class VerifyRequest(OnTerms, Noting):
     """CLAIM is a file, or a version with a claim in its note. No model is asked, unless --sample says so. Three answers
     are kept apart: by whom it is signed; whether the history and evidence here come to the same values; and whether a
     sample of the items does again. Exits with 1 if one of them is no, and with 21 if the key is not known from
@@ -118,11 +116,10 @@ class VerifyRequest(OnTerms):
     salt: Annotated[str | None, Opt("What opens its digests of items", metavar="HEX")] = None
     sample: Annotated[int | None, Opt("Measure N random items again", metavar="N", least=1)] = None
     seed: Annotated[int, Opt("With --sample: decides which items are drawn", metavar="S", least=0)] = 0
-    note: Annotated[bool, Opt("Leave no note on the commit", "--no-note")] = True
 
 
 @dataclass(frozen=True, kw_only=True)
-class GateRequest(Capped, OfSkill):
+class GateRequest(Capped, Noting, OfSkill):
     """Every skill that the head changed since it left the base is compared with what is at the base.
     Outcomes of the same text that runs and notes have are taken from there; only the others are measured, and noted.
     Without --config a skill is measured as the default run was if it trains the skill, else as the newest run of the
@@ -147,15 +144,13 @@ class GateRequest(Capped, OfSkill):
         None
     )
     recorded_only: Annotated[bool, Opt("Measure nothing; say which outcomes are not recorded")] = False
-    note: Annotated[bool, Opt("Leave no note on the commits", "--no-note")] = True
-    markdown: Annotated[bool, Opt("Print Markdown, for a comment on a pull request")] = False
     output: Annotated[
-        Path | None, Opt("Write Markdown, or with --json the document, to FILE", metavar="FILE", folder=False)
-    ] = None
+        str, Opt("Write the verdict as Markdown, for a comment, to FILE; - writes it to stdout", metavar="FILE")
+    ] = ""
 
 
 @dataclass(frozen=True, kw_only=True)
-class AblateRequest(OnTerms, OfSkill):
+class AblateRequest(OnTerms, Noting, OfSkill):
     """A rule is a list item or a sentence of SKILL.md. The skill is measured without it, on the same items and with the
     same model as its run, and compared item by item; p is the chance of so many broken items if every change were a
     coin flip. Dead rules, without which nothing changes, come last. The result is noted on the commit, where
@@ -169,4 +164,3 @@ class AblateRequest(OnTerms, OfSkill):
     split: Annotated[str, Opt("Which items to measure on", choices=tuple(split.value for split in Split))] = (
         Split.SELECTION.value
     )
-    note: Annotated[bool, Opt("Leave no note on the commit", "--no-note")] = True

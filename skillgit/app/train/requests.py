@@ -25,9 +25,6 @@ class TrainRequest(OnTerms, OfSkill):
     start: Annotated[
         str | None, Opt("Start from the skill at REV, or WORKTREE", "--from", metavar="REV", words="revisions")
     ] = None
-    placebo: Annotated[int | None, Opt("Send N no-op candidates through the gate at the end", metavar="N", least=0)] = (
-        None
-    )
     fresh: Annotated[bool, Opt("Ask models also what other runs have asked; earlier answers stay in the ledger")] = (
         False
     )

@@ -287,5 +287,12 @@ class OnTerms(Capped):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SharedOptions(OfSkill, OfPast, OnTerms):
+class Noting:
+    """What leaves what it finds as notes on commits."""
+
+    note: Annotated[bool, Shared("Leave no note on the commits", "--no-note", lack="it leaves no notes")] = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class SharedOptions(OfSkill, OfPast, OnTerms, Noting):
     """Every option that commands share."""

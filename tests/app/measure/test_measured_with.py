@@ -79,7 +79,7 @@ def test_with_the_keys_given_the_newest_run_is_the_one_that_judges(pulled, tmp_p
     assert (basis["run"], basis["target"]) == ("newest", "offline reader")
     assert basis["rehearsal"] == "rehearsal, not language models"
     assert basis["data"] == f"6 train, 3 selection, 3 test, of tasks: {data}"
-    for more in ((), ("--markdown",)):
+    for more in ((), ("--output", "-")):
         text = attempt(*words, *more, cwd=here).out
         for word in (
             "run newest",
