@@ -6,8 +6,9 @@ does not say of its exit code, the class above it does.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from enum import IntEnum
+from typing import Protocol
 
 
 class ExitCode(IntEnum):
@@ -40,6 +41,16 @@ class ExitCode(IntEnum):
     """The reader of the output left before all of it was written, so that the answer did not get through."""
 
 
+class FindingLike(Protocol):
+    """A :class:`skillgit.domain.finding.Finding`, which knows this module."""
+
+    @property
+    def message(self) -> str: ...
+
+    @property
+    def hint(self) -> str: ...
+
+
 class SkillgitError(Exception):
     """Something that the user should read.
 
@@ -65,7 +76,11 @@ class UsageError(SkillgitError):
 
 
 class ConfigError(UsageError):
-    """A configuration file or an override is wrong."""
+    """A configuration file or an override is wrong; ``findings`` are the single faults, where it is one for several."""
+
+    def __init__(self, message: str, *, hint: str = "", findings: Sequence[FindingLike] = ()) -> None:
+        super().__init__(message, hint=hint)
+        self.findings = tuple(findings)
 
 
 class SandboxError(UsageError):

@@ -8,7 +8,7 @@ from typing import TextIO
 import click
 
 from skillgit.domain.did_you_mean import did_you_mean
-from skillgit.errors import ExitCode, SkillgitError
+from skillgit.errors import ConfigError, ExitCode, SkillgitError
 from skillgit.lazy import loaded_on_use
 from skillgit.view.catalogue import ELSEWHERE
 from skillgit.view.surface import Screen, Style
@@ -31,8 +31,10 @@ class Diagnostics:
 
     def failed(self, error: SkillgitError) -> ExitCode:
         self._trace(error)
-        self._error(error.message)
-        self.hint(error.hint)
+        findings = error.findings if isinstance(error, ConfigError) else ()
+        for fault in findings or (error,):
+            self._error(fault.message)
+            self.hint(fault.hint)
         return error.exit_code
 
     def misused(self, error: click.ClickException) -> ExitCode:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
+
+from skillgit.errors import ExitCode
 
 REPAIR = "skillgit fsck --repair"
 """The way out of what follows from the rest of the history, so that it can be repaired without losing a fact."""
@@ -50,3 +54,29 @@ class Finding:
     @property
     def repairable(self) -> bool:
         return self.hint == REPAIR
+
+    @property
+    def place(self) -> str:
+        """The file with the line; of a line in the message of a commit, that."""
+        place = self.path or ("message" if self.commit and self.line else "")
+        return f"{place}:{self.line}" if self.line else place
+
+    @property
+    def message(self) -> str:
+        """The sentence behind its place, as the message of an error."""
+        return f"{self.place}: {self.sentence}" if self.place else self.sentence
+
+
+UNREACHABLE: Final = "unreachable"
+"""The rule of a model that cannot be called."""
+_ENDS: Final = {UNREACHABLE: ExitCode.SERVICE}
+
+
+def exit_code(findings: Iterable[Finding], *, strict: bool = False) -> ExitCode:
+    """Return what a check ends with: 1 for an error, 5 if a model cannot be called, 0 otherwise.
+
+    With ``strict``, a warning counts as an error.
+    """
+    counting = {Severity.ERROR, *([Severity.WARNING] if strict else [])}
+    codes = (_ENDS.get(finding.rule, ExitCode.NO) for finding in findings if finding.severity in counting)
+    return max(codes, default=ExitCode.OK)

@@ -23,7 +23,7 @@ from skillgit.app.workspace.request import (
 from skillgit.lazy import loaded_on_use
 from skillgit.verbs.measuring import planned
 from skillgit.verbs.verb import DOCUMENT, LIST, Answer, Effect, Form, TerminalSession, Verb, VerbSession
-from skillgit.view.json_values import named_values, plain_value
+from skillgit.view.json_values import plain_value
 from skillgit.view.lists import LISTS
 from skillgit.view.surface import Screen, Style
 from skillgit.view.text import table
@@ -125,7 +125,7 @@ def _doctor(session: TerminalSession, request: DoctorRequest) -> Answer[object]:
     if isinstance(checkup, plan.Plan):
         return planned(session, checkup)
     session.note(*checkup.notes)
-    document, lines = named_values(checkup), shown.lines(checkup, session.screen)
+    document, lines = shown.checkup_document(checkup), shown.lines(checkup, session.screen)
     if check is None:
         return Answer("doctor/1", document, lines, exit_code=checkup.exit_code)
     return Answer(

@@ -8,8 +8,7 @@ from typing import Annotated
 
 from skillgit.app.upkeep.requests import GcRequest
 from skillgit.app.workspace.request import Arg, MisuseError, OfRun, OfSkill, Opt, refuse_together, refuse_without
-from skillgit.domain.finding import REPAIR
-from skillgit.errors import ExitCode
+from skillgit.domain.finding import REPAIR, exit_code
 from skillgit.lazy import loaded_on_use
 from skillgit.verbs.verb import LIST, Answer, Effect, Form, Verb, VerbSession
 from skillgit.view import checks as shown
@@ -53,7 +52,7 @@ def _fsck(session: VerbSession, request: FsckRequest) -> Answer[object]:
         rows=[*map(shown.FSCK.record, report.problems)],
         result=report,
         lines=shown.problem_lines(report, session.screen),
-        exit_code=ExitCode.OK if report.sound else ExitCode.NO,
+        exit_code=exit_code(report.problems),
         notes=notes,
     )
 
@@ -109,7 +108,7 @@ def _lint(session: VerbSession, request: LintRequest) -> Answer[object]:
             "scan/1",
             shown.scan_document(result),
             shown.scanned(result, session.screen),
-            exit_code=ExitCode.NO if result.stops or (request.strict and result.warnings) else ExitCode.OK,
+            exit_code=exit_code(result.findings, strict=request.strict),
             notes=[(sentence, "") for sentence in result.unchecked] if session.form is Form.TEXT else (),
         )
     if request.base is not None:
@@ -120,13 +119,13 @@ def _lint(session: VerbSession, request: LintRequest) -> Answer[object]:
         return Answer("library-gate/1", verdict, lines, exit_code=verdict.exit_code)
     if request.library:
         table = library_lint.lint_library(session.context, request.words, request.window)
-        has_failed = request.strict and table.findings.warnings
+        findings = table.findings.findings
         document, lines, schema = shown.library_document(table), shown.library_lines(table, session.screen), "library/1"
     else:
         report = lint.lint(session.context, request.words)
-        has_failed = report.errors or (request.strict and report.warnings)
+        findings = report.findings
         document, lines, schema = shown.lint_document(report), shown.linted(report, session.screen), "lint/1"
-    return Answer(schema, document, lines, exit_code=ExitCode.NO if has_failed else ExitCode.OK)
+    return Answer(schema, document, lines, exit_code=exit_code(findings, strict=request.strict))
 
 
 LINT = Verb("lint", LintRequest, _lint)

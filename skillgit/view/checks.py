@@ -72,10 +72,8 @@ class FindingForm:
 
 
 def _where(finding: Finding, screen: Screen) -> str:
-    position = finding.path or ("message" if finding.commit and finding.line else "")
-    where = f"{position}:{finding.line}" if finding.line else position
     commit = screen.paint(Style.OID, short(finding.commit)) if finding.commit else ""
-    return "  ".join(filter(None, (finding.run, commit, where)))
+    return "  ".join(filter(None, (finding.run, commit, finding.place)))
 
 
 FSCK: Final = FindingForm("broken", "broken", "run commit sentence repairable remark")

@@ -15,7 +15,7 @@ from skillgit.domain.finding import Severity
 from skillgit.plugin.environment import EnvironmentInfo, PublicSource, SourceKind
 from skillgit.view import numbers
 from skillgit.view.checks import DATA
-from skillgit.view.json_values import picked
+from skillgit.view.json_values import named_values, picked
 from skillgit.view.numbers import plural, short
 from skillgit.view.surface import Screen, Style
 from skillgit.view.text import cut, facts, fit, headed, inert, one_line, pad, table, width, wrap
@@ -94,6 +94,19 @@ def _shortcuts(report: ShortcutReport, screen: Screen) -> Iterator[str]:
         yield f"and {len(rows) - _SHORTCUTS} more that score less, which --json lists"
 
 
+def checkup_document(checkup: Checkup) -> dict[str, object]:
+    """Return the document of a check-up, where a role says as ``error`` and ``hint`` why it cannot be called."""
+    document = named_values(checkup) | {"exit_code": checkup.exit_code}
+    return document | {"roles": [*map(_role_document, checkup.roles)]}
+
+
+def _role_document(role: RoleHealth) -> dict[str, object]:
+    fault = role.fault
+    own = {"error": "" if fault is None else fault.sentence, "hint": "" if fault is None else fault.hint}
+    pairs = ((name, value) for name, value in named_values(role).items())
+    return {key: text for name, value in pairs for key, text in (own if name == "fault" else {name: value}).items()}
+
+
 def data_document(check: DataCheck) -> dict[str, object]:
     fields = picked(check, "environment splits findings notes exit_code shortcuts")
     return fields | {"findings": [*map(DATA.record, check.findings)]}
@@ -146,14 +159,14 @@ def _role(role: RoleHealth, checkup: Checkup, screen: Screen) -> Iterator[tuple[
         yield "asks", f"{role.model_backend}{address}, metered"
     yield "as", role.credential
     yield "with", ", ".join(f"{name} {json.dumps(value)}" for name, value in role.parameters.items())
-    if role.error:
-        yield "answers", screen.paint(Style.REJECTED, f"no: {role.error}")
+    if role.fault is not None:
+        yield "answers", screen.paint(Style.REJECTED, f"no: {role.fault.sentence}")
     elif role.answers is None:
         yield "answers", "on this machine" if role.is_local else "not asked"
     else:
         by = f", as {role.answered_by}" if role.answered_by else ""
         yield "answers", screen.paint(Style.ACCEPTED, f"yes, in {role.latency_ms} ms{by}")
-    yield "hint", role.hint
+    yield "hint", "" if role.fault is None else role.fault.hint
     if role.counted is not None:
         yield "tokens", "counted by the provider" if role.counted else "not counted by the provider, estimated"
     price = role.price

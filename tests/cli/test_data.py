@@ -124,7 +124,6 @@ HEALTHY = Checkup(
     prices_of="2026-11-21",
     contexts_of="2026-11-21",
     notes=(),
-    exit_code=ExitCode.OK,
 )
 CASES = {
     "doctor-data": ("data_check.check_data", FOUND, ("doctor", "mine.yaml")),

@@ -32,7 +32,7 @@ from skillgit.app.upkeep.fsck import Checked
 from skillgit.domain.cost import Caps
 from skillgit.domain.evaluation import Split
 from skillgit.domain.event_kinds import EventKind
-from skillgit.domain.finding import REPAIR, Finding
+from skillgit.domain.finding import REPAIR, UNREACHABLE, Finding
 from skillgit.domain.trajectory import Picture, Turn
 from skillgit.errors import ExitCode, HistoryError
 from skillgit.plugin.backend import BackendInfo, Price
@@ -168,8 +168,11 @@ REFUSES = RoleHealth(
     place="gpu:8000",
     credential="no key",
     answers=False,
-    error="qwen_chat: the connection to gpu:8000 broke: ConnectionRefusedError",
-    hint="check the network, and model.qwen_chat_base_url where it is set",
+    fault=Finding(
+        rule=UNREACHABLE,
+        sentence="qwen_chat: the connection to gpu:8000 broke: ConnectionRefusedError",
+        hint="check the network, and model.qwen_chat_base_url where it is set",
+    ),
     is_local=False,
     price=None,
     price_source="",
@@ -199,12 +202,11 @@ CHECKUP = Checkup(
     prices_of="2026-11-21",
     contexts_of="2026-11-21",
     notes=(),
-    exit_code=ExitCode.SERVICE,
 )
 PLUGINS = (ENVIRONMENT, BROKEN, BACKEND, STRATEGY, FOREIGN_STRATEGY)
 TEST = SplitSummary(split=Split.TEST, items=3, used=3, types={"date": 3}, digest="0" * 12, step=1 / 3, detectable=None)
 SOUND = DataCheck(environment="searchqa", splits=(TEST,), findings=(), notes=(), exit_code=ExitCode.OK)
-MACHINE_ONLY = replace(CHECKUP, repository=None, config="", roles=(), exit_code=ExitCode.OK)
+MACHINE_ONLY = replace(CHECKUP, repository=None, config="", roles=())
 PROBLEMS = (
     Finding(run=sample.RUN, commit=sample.oid("4b9ede6"), sentence="its parent is not v7"),
     Finding(run=sample.RUN, commit="", sentence="tag v8 is missing", hint=REPAIR),

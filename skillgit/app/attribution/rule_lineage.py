@@ -6,12 +6,12 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from math import isfinite
 from shlex import quote
 from typing import Literal
 
 from skillgit.app.attribution.line_tracer import TracedLine, Tracer
-from skillgit.app.recorded.evidence_json import members, objects, parsed
+from skillgit.app.recorded.evidence_json import members, parsed
+from skillgit.app.recorded.rule_notes import KIND, noted_rules
 from skillgit.app.workspace.workspace import Workspace
 from skillgit.domain.skill import DOCUMENT, excess
 from skillgit.domain.skill_rules import Rule, match, rules
@@ -174,9 +174,6 @@ def _age(line: TracedLine) -> tuple[bool, int, int]:
     return (origin is not None, int(origin.time.timestamp()) if origin else 0, origin.step if origin else 0)
 
 
-_KIND = "ablation"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleWorth:
     """What leaving a rule out changed."""
@@ -194,23 +191,22 @@ class RuleWorth:
 def known_worth(workspace: Workspace, run: str, text: str) -> tuple[RuleWorth, ...]:
     """Return what notes on the events of ``run`` say of the rule ``text``, those on newer versions last."""
     worths: list[RuleWorth] = []
-    for version, line in rule_queries.notes_about(workspace.index, run, _KIND):
+    for version, line in rule_queries.notes_about(workspace.index, run, KIND):
         note = members(parsed(line))
-        for row in objects(note.get("rules")) if note.get("kind") == _KIND else ():
-            figures = (row.get("score"), row.get("delta"), row.get("fixed"), row.get("broken"), note.get("n"))
-            match figures if row.get("text") == text else ():
-                # what is damaged, as notes of strangers may be, is left out
-                case int() | float() as score, int() | float() as delta, list(fixes), list(breaks), int(n):
-                    if isfinite(score + delta):
-                        worth = RuleWorth(
-                            version=version,
-                            split=str(note.get("split", "")),
-                            n=n,
-                            score=float(score),
-                            delta=float(delta),
-                            fixed=len(fixes),
-                            broken=len(breaks),
-                            worth=str(row.get("worth", "")),
-                        )
-                        worths.append(worth)
+        match note.get("n"):
+            case int(n):
+                worths += (
+                    RuleWorth(
+                        version=version,
+                        split=str(note.get("split", "")),
+                        n=n,
+                        score=row.score,
+                        delta=row.delta,
+                        fixed=len(row.fixed),
+                        broken=len(row.broken),
+                        worth=row.worth,
+                    )
+                    for row in noted_rules(note)
+                    if row.text == text
+                )
     return tuple(worths)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from math import isfinite
 from typing import Any
 
 from skillgit.app.interventions.intervention import open_measuring
 from skillgit.app.measure.requests import AblateRequest
 from skillgit.app.recorded.evaluation_notes import Note, record
-from skillgit.app.recorded.evidence_json import objects
+from skillgit.app.recorded.rule_notes import KIND, noted_rules
 from skillgit.app.setup.basis import ResultBasis
 from skillgit.app.setup.measurement import Measurement
 from skillgit.app.setup.model_session import EvalWatcher
@@ -32,7 +31,6 @@ from skillgit.store import notes
 from skillgit.store.diff import Blamer
 from skillgit.store.history_reader import skill_at
 
-KIND = "ablation"
 _NOTED = ("rule", "text", "first", "last", "score", "delta", "fixed", "broken", "p", "worth")
 _ORDER = ("works", "mixed", "harmful", "dead")
 
@@ -109,15 +107,16 @@ class Ablating:
 
     def known(self) -> dict[int, Ablation]:
         """Return what notes on the commit say of its rules, measured under the same conditions."""
-        conditions = self._conditions().items()
-        same = [
-            note
+        conditions, rules = self._conditions().items(), self.rules
+        return {
+            row.number: _ablation(
+                row.number, rules, row.delta, row.broken, score=row.score, fixed=row.fixed, p=row.p, noted=True
+            )
             for note in notes.read(self.measuring.workspace.repo, self.commit)
-            if note.get("kind") == KIND and all(note.get(name) == value for name, value in conditions)
-        ]
-        rows = (row for note in same for row in objects(note.get("rules")))
-        ablations = filter(None, (_from_row(row, self.rules) for row in rows))
-        return {ablation.rule: ablation for ablation in ablations}
+            if all(note.get(name) == value for name, value in conditions)
+            for row in noted_rules(note)
+            if 1 <= row.number <= len(rules) and row.text == rules[row.number - 1].text
+        }
 
     def note(self, ablations: Collection[Ablation]) -> int:
         """Leave one note with those of ``ablations`` that no note has yet, and return how many these are."""
@@ -147,20 +146,6 @@ class Ablating:
 def _as_row(ablation: Ablation) -> Note:
     fields = {name: getattr(ablation, name) for name in _NOTED}
     return fields | {"fixed": list(ablation.fixed), "broken": list(ablation.broken), "worth": ablation.worth.value}
-
-
-def _from_row(row: Mapping[str, object], rules: Sequence[Rule]) -> Ablation | None:
-    """Return the ablation in a note's row; None if it is damaged or about another text."""
-    match row:
-        case {"rule": int(number), "text": str(text), "fixed": [*fixes], "broken": [*breaks]} if (
-            1 <= number <= len(rules) and text == rules[number - 1].text
-        ):
-            values = [row.get(name) for name in ("score", "delta", "p")]
-            if all(type(value) in {int, float} and isfinite(value) for value in values):  # type: ignore[arg-type]
-                score, delta, p = map(float, values)  # type: ignore[arg-type]
-                fixed, broken = tuple(map(str, fixes)), tuple(map(str, breaks))
-                return _ablation(number, rules, delta, broken, score=score, fixed=fixed, p=p, noted=True)
-    return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields
+from math import isfinite
 from typing import Any, Final, TypeVar
 
 from skillgit.domain.untrusted.json_limits import loads
@@ -41,13 +42,22 @@ def text(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
+def figure(value: object) -> float | None:
+    """Return a number as a finite float; None for anything else, also for one that no float can hold."""
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if isfinite(number) else None
+
+
 _READERS: Final[Mapping[str, Callable[[object], object]]] = {
     "str": text,
     "int": lambda value: value if isinstance(value, int) else 0,
     "tuple[str, ...]": lambda value: tuple(name for name in entries(value) if isinstance(name, str)),
-    "float | None": lambda value: (
-        float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
-    ),
+    "float | None": figure,
 }
 
 

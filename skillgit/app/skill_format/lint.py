@@ -244,6 +244,10 @@ class Linted:
     skills: tuple[LintedSkill, ...]  # the folders, in the order in which they were named
 
     @property
+    def findings(self) -> tuple[Finding, ...]:
+        return tuple(fault for skill in self.skills for fault in skill.faults)
+
+    @property
     def errors(self) -> int:
         return self._count(Severity.ERROR)
 
@@ -252,7 +256,7 @@ class Linted:
         return self._count(Severity.WARNING)
 
     def _count(self, severity: Severity) -> int:
-        return sum(fault.severity is severity for skill in self.skills for fault in skill.faults)
+        return sum(fault.severity is severity for fault in self.findings)
 
 
 def lint(context: Context, words: Sequence[str] = ()) -> Linted:

@@ -17,7 +17,7 @@ from skillgit.app.setup.skill_tasks import load_for_skill
 from skillgit.app.train.starting_point import first_skill
 from skillgit.app.workspace.context import Context
 from skillgit.domain.evaluation import Gauge, Split, item_set_digest
-from skillgit.domain.finding import Finding, Severity
+from skillgit.domain.finding import Finding, Severity, exit_code
 from skillgit.domain.leaks import (
     SHORTEST_QUOTED,
     Leak,
@@ -152,13 +152,12 @@ def check_data(context: Context, config: str, overrides: tuple[str, ...] = (), w
         shortcuts = measure_shortcuts(environment, items, Gauge(metric=rule.metric, soft_weight=rule.soft_weight))
         findings += map(_shortcut, shortcuts.cues)
         notes += _notes(settings, items, rows, shortcuts)
-    has_faults = any(finding.severity is Severity.ERROR for finding in findings)
     return DataCheck(
         environment=environment.info.name,
         splits=() if unreadable else tuple(_summary(split, items[split], settings) for split in Split),
         findings=tuple(sorted(findings, key=lambda finding: finding.severity is Severity.WARNING)),
         notes=tuple(notes),
-        exit_code=ExitCode.NO if has_faults else ExitCode.OK,
+        exit_code=exit_code(findings),
         shortcuts=shortcuts,
     )
 

@@ -29,6 +29,7 @@ from skillgit.calls.limiter import CallPolicy
 from skillgit.calls.pricing import context_table, find_price, price_table
 from skillgit.calls.route import QUESTION, Route
 from skillgit.domain.cost import Caps, Cost
+from skillgit.domain.finding import UNREACHABLE, Finding, exit_code
 from skillgit.domain.skill import Skill
 from skillgit.errors import BudgetError, ConfigError, ExitCode, RepositoryNotFoundError, ServiceError
 from skillgit.plugin.backend import Price
@@ -82,8 +83,7 @@ class RoleHealth:
     answered_by: str = ""  # the name that the provider gives the model that answered
     counted: bool | None = None  # whether the provider counted the tokens; absent if nothing was answered
     parameters: Mapping[str, object] = field(default_factory=dict)
-    error: str = ""  # why the model cannot be called; empty if nothing speaks against it
-    hint: str = ""
+    fault: Finding | None = None  # why the model cannot be called; None if nothing speaks against it
     is_local: bool  # whether the model is on this machine, so that there is nothing to ask
     price: Price | None  # what a million tokens cost; absent if that is not known
     price_source: str  # who says so: ``configuration``, ``backend`` or ``table``; empty if none does
@@ -100,7 +100,14 @@ class Checkup:
     prices_of: str
     contexts_of: str
     notes: tuple[str, ...]  # what the user should know of the configuration
-    exit_code: ExitCode
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        return tuple(role.fault for role in self.roles if role.fault is not None)
+
+    @property
+    def exit_code(self) -> ExitCode:
+        return exit_code(self.findings)
 
 
 def doctor(
@@ -159,7 +166,6 @@ def doctor(
         prices_of=price_table().date.isoformat(),
         contexts_of=context_table().date.isoformat(),
         notes=notes,
-        exit_code=ExitCode.SERVICE if any(role.error for role in roles) else ExitCode.OK,
     )
 
 
@@ -211,9 +217,9 @@ async def _examined(setup: Setup, skill: Skill, door: Calls, *, call: bool) -> t
         healths = await asyncio.gather(*tasks)
         if problem := lacks_judge(setup):
             *healths, judge = healths  # its role is the last one
-            healths = [*healths, replace(judge, answers=None, error=problem, hint=NAME_JUDGE)]
+            healths = [*healths, replace(judge, answers=None, fault=_fault("judge", problem, NAME_JUDGE))]
         for number, health in enumerate(healths):
-            if not health.error and not health.is_local:
+            if health.fault is None and not health.is_local:
                 route = setup.routes[health.role]
                 available = room(route, prompts[health.role], await context_of(route, contexts))
                 healths[number] = replace(health, room=available, fit=available.fit)
@@ -265,4 +271,9 @@ async def _health(health: RoleHealth, route: Route, door: Calls, *, call: bool) 
         is_counted = reply.counted and reply.usage.tokens_in > 0 and reply.usage.tokens_out > 0
         return replace(health, answers=True, latency_ms=latency, answered_by=reply.model, counted=is_counted)
     except ServiceError as error:
-        return replace(health, answers=False if call else None, error=error.message, hint=error.hint)
+        fault = _fault(health.role, error.message, error.hint)
+        return replace(health, answers=False if call else None, fault=fault)
+
+
+def _fault(role: str, sentence: str, hint: str) -> Finding:
+    return Finding(rule=UNREACHABLE, path=role, sentence=sentence, hint=hint)

@@ -58,6 +58,8 @@ def test_a_note_about_the_rule_is_told(noted, context) -> None:
         NOTE | {"rules": 3},
         NOTE | {"n": "many"},
         NOTE | {"rules": [ROW | {"delta": "x"}]},
+        NOTE | {"rules": [ROW | {"score": 10**400}]},
+        NOTE | {"rules": [ROW | {"p": 10**400}]},
         NOTE | {"rules": [ROW | {"score": float("nan")}]},
         NOTE | {"rules": [ROW | {"fixed": 3}]},
         NOTE | {"kind": "guess"},

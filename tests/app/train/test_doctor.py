@@ -37,9 +37,9 @@ def test_programs_are_looked_for_on_the_path_of_the_user(empty, tmp_path):
 def test_outside_a_repository_there_is_none_and_the_models_are_looked_at_all_the_same(empty):
     found = doctor(empty, "demo")
     assert found.repository is None
-    assert [(role.role, role.backend, role.is_local, role.answers, role.error) for role in found.roles] == [
-        ("target", "offline", True, None, ""),
-        ("optimizer", "offline", True, None, ""),
+    assert [(role.role, role.backend, role.is_local, role.answers, role.fault) for role in found.roles] == [
+        ("target", "offline", True, None, None),
+        ("optimizer", "offline", True, None, None),
     ]
     assert {role.price_source for role in found.roles} == {"backend"}
     assert found.exit_code == ExitCode.OK
@@ -53,14 +53,14 @@ def test_an_agent_is_asked_for_its_version_and_its_login_and_nothing_else(empty,
     program.chmod(0o755)
     agent = ("model.target=m", "model.target_backend=codex_exec", f"model.target_path={program}")
     target = doctor(empty, "demo", agent, call=False).roles[0]
-    assert (target.error, target.answers) == ("codex_exec is not ready to call its model", None)
-    assert "codex login" in target.hint
+    assert (target.fault.sentence, target.answers) == ("codex_exec is not ready to call its model", None)
+    assert "codex login" in target.fault.hint
     monkeypatch.setenv("OPENAI_API_KEY", "sk-proj-0123456789abcdefghij")
     found = doctor(empty, "demo", agent, call=False)
     assert (found.roles[0].version, found.roles[0].credential) == ("0.169.0", "the key in OPENAI_API_KEY")
     assert "sk-proj" not in str(found)
     gone = doctor(empty, "demo", (*agent, "model.target_path=/no/such"), call=False)
-    assert "cannot be started" in gone.roles[0].error
+    assert "cannot be started" in gone.roles[0].fault.sentence
     assert gone.exit_code == ExitCode.SERVICE
 
 

@@ -14,6 +14,7 @@ from skillgit.app.setup.config.files import Layer, Leaf, nested, shown
 from skillgit.app.setup.config.schema import SECTIONS, Config, EnvSettings
 from skillgit.app.setup.server_programs import COMPATIBLE
 from skillgit.domain.did_you_mean import nearest
+from skillgit.domain.finding import Finding
 from skillgit.errors import ConfigError
 from skillgit.plugin.registry import load_backend
 
@@ -72,6 +73,7 @@ _PRICE = "2 to 4 numbers: US dollars for a million tokens in, out, read from a c
 def typed(layer: Layer, keys: Mapping[str, object], env: type[EnvSettings], backends: Sequence[str]) -> Config:
     """Return the configuration that ``layer`` describes; what it does not say has its default."""
     values: dict[str, dict[str, object]] = {section: {} for section in SECTIONS}
+    problems: list[Finding] = []
     for key, leaf in layer.items():
         section, _, name = key.partition(".")
         if key in keys:
@@ -83,9 +85,8 @@ def typed(layer: Layer, keys: Mapping[str, object], env: type[EnvSettings], back
         elif section == "model" and is_free(key, backends):
             _mapping(values["model"], "backend_settings")[name] = leaf.value
         else:
-            raise _unknown(key, leaf, keys, backends, layer)
+            problems.append(_unknown(key, leaf, keys, backends, layer))
     sections: dict[str, BaseModel] = {}
-    problems: list[ConfigError] = []
     for section, shape in SECTIONS.items():
         try:
             sections[section] = (env if section == "env" else shape).model_validate(values[section])
@@ -93,7 +94,7 @@ def typed(layer: Layer, keys: Mapping[str, object], env: type[EnvSettings], back
             problems.extend(_problem(section, detail, layer) for detail in error.errors(include_url=False))
     if problems:
         hint = next((problem.hint for problem in problems if problem.hint), "")
-        raise ConfigError("; ".join(problem.message for problem in problems), hint=hint)
+        raise ConfigError("; ".join(problem.message for problem in problems), hint=hint, findings=problems)
     return Config.model_construct(**cast("dict[str, Any]", sections))
 
 
@@ -116,11 +117,11 @@ def _takes_text(annotation: object) -> bool:
     return annotation is str
 
 
-def _unknown(key: str, leaf: Leaf, keys: Mapping[str, object], backends: Sequence[str], layer: Layer) -> ConfigError:
+def _unknown(key: str, leaf: Leaf, keys: Mapping[str, object], backends: Sequence[str], layer: Layer) -> Finding:
     section, dot, name = key.partition(".")
     problem, hint = f"there is no key '{key}'", f"sections are {', '.join(SECTIONS)}"
     if not dot and key in SECTIONS:
-        return ConfigError(f"{leaf.origin}: '{key}' is a section and holds keys, not {shown(leaf.value)}", hint=_LIST)
+        return _finding(leaf, f"'{key}' is a section and holds keys, not {shown(leaf.value)}", hint=_LIST)
     if section not in SECTIONS:
         near = nearest(section, list(SECTIONS))
         near = f"{near}.{name}" if near and dot else near
@@ -132,7 +133,7 @@ def _unknown(key: str, leaf: Leaf, keys: Mapping[str, object], backends: Sequenc
         hint = f"keys of {section}: {', '.join(k.partition('.')[2] for k in keys if k.startswith(f'{section}.'))}"
         if section == "model":
             near, hint = near_setting(key, list(keys), backends, layer)
-    return ConfigError(f"{leaf.origin}: {problem}", hint=f"did you mean '{near}'?" if near else hint)
+    return _finding(leaf, problem, hint=f"did you mean '{near}'?" if near else hint)
 
 
 def settings_of_backends(backends: Iterable[str]) -> dict[str, Mapping[str, object]]:
@@ -159,27 +160,27 @@ def near_setting(key: str, keys: Sequence[str], backends: Sequence[str], layer: 
     )
 
 
-def _problem(section: str, error: ErrorDetails, layer: Layer) -> ConfigError:
+def _problem(section: str, error: ErrorDetails, layer: Layer) -> Finding:
     if not error["loc"]:
         message = str(error["msg"]).removeprefix("Value error, ")
         names = {
             key.partition(".")[2]: str(leaf.origin) for key, leaf in layer.items() if key.startswith(f"{section}.")
         }
         mentions = mentioned(message, names)
-        return ConfigError(f"{section}: {message}{f' ({mentions})' if mentions else ''}", hint=_LIST)
+        return _finding(None, f"{section}: {message}{f' ({mentions})' if mentions else ''}", hint=_LIST)
     key = ".".join([section, *(str(part) for part in error["loc"] if not isinstance(part, int))])
     spelling = _written(key, layer)
     if spelling is None:
-        return ConfigError(f"{key} is missing", hint=f"add it to the configuration, or -o {key}=VALUE")
+        return _finding(None, f"{key} is missing", hint=f"add it to the configuration, or -o {key}=VALUE")
     name, leaf = spelling
     if error["type"] == "value_error":  # a validator of ours says it in a sentence, and may know what helps
         reason = error["ctx"]["error"]
-        return ConfigError(f"{leaf.origin}: {name}: {reason}", hint=getattr(reason.__cause__, "hint", "") or _LIST)
+        return _finding(leaf, f"{name}: {reason}", hint=getattr(reason.__cause__, "hint", "") or _LIST)
     near = nearest(str(leaf.value), choices(error))
     expectation = _PRICE if name.startswith("model.prices") else allowed(error)
     value = shown(leaf.value) if isinstance(leaf.value, str) or not leaf.text else leaf.text
-    return ConfigError(
-        f"{leaf.origin}: {name} is {value}; it must be {expectation}", hint=f"did you mean '{near}'?" if near else _LIST
+    return _finding(
+        leaf, f"{name} is {value}; it must be {expectation}", hint=f"did you mean '{near}'?" if near else _LIST
     )
 
 
@@ -244,3 +245,7 @@ def mentioned(message: str, names: Mapping[str, str]) -> str:
     """Return where the keys that a message names were set, as ``key at place``; those with a default are left out."""
     words = message.replace(",", " ").split()
     return ", ".join(f"{name} at {names[name]}" for name in dict.fromkeys(words) if names.get(name))
+
+
+def _finding(leaf: Leaf | None, sentence: str, *, hint: str) -> Finding:
+    return Finding(rule="configuration", path="" if leaf is None else str(leaf.origin), sentence=sentence, hint=hint)

@@ -5,9 +5,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from skillgit.app.setup.config.files import read_overrides
 from skillgit.app.setup.config.load import load_config
-from skillgit.app.setup.config.schema import EnvSettings
+from skillgit.app.setup.config.schema import EnvSettings, keys
+from skillgit.app.setup.config.typed_values import typed
 from skillgit.app.workspace.shipped_configurations import shipped
 from skillgit.domain.evaluation import Metric
 from skillgit.errors import ConfigError, NotFoundError
@@ -127,6 +131,32 @@ def test_a_wrong_value_is_one_sentence_with_what_is_allowed(load: Load, override
     with pytest.raises(ConfigError) as caught:
         load("", override)
     assert caught.value.message == f"-o {override}: {message}"
+
+
+WRONG = {
+    "trian.seed": ("1", "did you mean 'train.seed'?"),
+    "train.sead": ("1", "did you mean 'train.seed'?"),
+    "train.batch_size": ("0", "skillgit config CONFIG lists every key with its value"),
+    "evaluation.gate_metric": ("sofd", "did you mean 'soft'?"),
+    "calls.temperature": ("warm", "skillgit config CONFIG lists every key with its value"),
+    "budget.max_usd": ("-1", "skillgit config CONFIG lists every key with its value"),
+}
+
+
+@given(st.lists(st.sampled_from(list(WRONG)), min_size=1, unique=True))
+def test_every_fault_of_a_configuration_is_a_finding_with_its_place_and_its_way_out(wrong: list[str]):
+    layer = {key: read_leaf(f"{key}={WRONG[key][0]}") for key in wrong} | {"env.name": read_leaf("env.name=searchqa")}
+    with pytest.raises(ConfigError) as caught:
+        typed(layer, keys(EnvSettings), EnvSettings, [])
+    findings = {finding.path.removeprefix("-o ").partition("=")[0]: finding for finding in caught.value.findings}
+    assert findings.keys() == {*wrong}
+    assert {key: finding.hint for key, finding in findings.items()} == {key: WRONG[key][1] for key in wrong}
+    assert caught.value.message == "; ".join(finding.message for finding in caught.value.findings)
+
+
+def read_leaf(override: str):
+    (layer,) = read_overrides([override], Path())
+    return layer[override.partition("=")[0]]
 
 
 @pytest.mark.parametrize("name", [plugin.name for plugin in installed(ENVIRONMENTS)])
