@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 with loaded_on_use():
     from skillgit.app.exchange import pull, push, push_check, remote
-    from skillgit.view import checks, deliveries
+    from skillgit.view import deliveries, findings
 
 Remote: TypeAlias = "remote.Remote"
 
@@ -29,8 +29,8 @@ def _push(session: TerminalSession, request: PushRequest) -> Answer[object]:
         result = _pushed(session, request)
     except SkillgitError as error:
         if isinstance(error.result, push_check.Scan):
-            findings = (*error.result.stops, *error.result.warnings)
-            session.note(*checks.SCAN.lines(findings, session.notes_screen))
+            refusals = (*error.result.stops, *error.result.warnings)
+            session.note(*findings.SCAN.lines(refusals, session.notes_screen))
         raise
     session.note(*(f"warning: {warning}" for warning in result.warnings))
     return Answer(

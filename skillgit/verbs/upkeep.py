@@ -11,7 +11,7 @@ from skillgit.app.workspace.request import Arg, MisuseError, OfRun, OfSkill, Opt
 from skillgit.domain.finding import REPAIR, exit_code
 from skillgit.lazy import loaded_on_use
 from skillgit.verbs.verb import LIST, Answer, Effect, Form, Verb, VerbSession
-from skillgit.view import checks as shown
+from skillgit.view import findings as shown
 from skillgit.view.lists import LISTS
 
 with loaded_on_use():

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from skillgit.domain.finding import Severity
 from skillgit.plugin.environment import EnvironmentInfo, PublicSource, SourceKind
 from skillgit.view import numbers
-from skillgit.view.checks import DATA
+from skillgit.view.findings import DATA
 from skillgit.view.json_values import named_values, picked
 from skillgit.view.numbers import plural, short
 from skillgit.view.surface import Screen, Style

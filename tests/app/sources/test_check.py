@@ -12,7 +12,7 @@ from skillgit.domain.evaluation import Split
 from skillgit.domain.finding import Severity
 from skillgit.errors import ConfigError, ExitCode
 from skillgit.plugin.registry import installed
-from skillgit.view.checks import DATA
+from skillgit.view.findings import DATA
 
 if TYPE_CHECKING:
     from skillgit.app.sources.data_check import DataCheck
@@ -167,7 +167,7 @@ OWN = """
 from skillgit.domain.trajectory import Item
 from skillgit.plugin.environment import EnvironmentInfo, Option
 from skillgit.plugin.splits import OPTIONS
-from skillgit.view.checks import DATA
+from skillgit.view.findings import DATA
 
 class Own:
     options = (*OPTIONS, Option(name="max_turns", type=int, default=1, help="None."))

@@ -1,4 +1,4 @@
-"""What checks of the history, of skills, of data and of what would be published report, and what was tidied."""
+"""Findings of checks as people and programs read them: of history, skills, data and pushes; and what was tidied."""
 
 from __future__ import annotations
 
