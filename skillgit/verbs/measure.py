@@ -17,8 +17,8 @@ from skillgit.app.measure.requests import (
 from skillgit.app.workspace.request import MisuseError, refuse_together, refuse_without
 from skillgit.errors import ExitCode
 from skillgit.lazy import loaded_on_use
-from skillgit.verbs.files import STDOUT, refuse_two_answers, write_file
 from skillgit.verbs.measuring import measured
+from skillgit.verbs.output_file import STDOUT, refuse_two_answers, write_file
 from skillgit.verbs.verb import Answer, Effect, TerminalSession, Verb, VerbSession
 from skillgit.view.surface import Screen
 

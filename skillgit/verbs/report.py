@@ -13,7 +13,7 @@ from skillgit.app.workspace.request import MisuseError, OfPast, OfRun, OfSkill, 
 from skillgit.domain.address import version_label
 from skillgit.errors import NotFoundError, UsageError
 from skillgit.lazy import loaded_on_use
-from skillgit.verbs.files import STDOUT, refuse_two_answers, write_file
+from skillgit.verbs.output_file import STDOUT, refuse_two_answers, write_file
 from skillgit.verbs.verb import Answer, Effect, Verb, VerbSession
 from skillgit.view.numbers import count
 
