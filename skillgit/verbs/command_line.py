@@ -38,6 +38,8 @@ with loaded_on_use():
     from skillgit.plugin import registry
 
 PROGRAM: Final = "skillgit"
+OPTIONS: Final = "options"
+"""What ``help`` calls the options that commands share."""
 _FORM_OPTIONS: Final = {
     Form.JSON: ("Print one JSON document", "it prints no JSON"),
     Form.JSONL: ("Print one JSON object a line", "it prints no stream of records"),
@@ -399,7 +401,8 @@ def _configs(ctx: click.Context, param: click.Parameter, incomplete: str) -> lis
 def _commands(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     if ctx.params.get(param.name or ""):
         return []
-    return [CompletionItem(name, help=entry.summary) for name, entry in ENTRIES.items() if name.startswith(incomplete)]
+    names = {name: entry.summary for name, entry in ENTRIES.items()} | {OPTIONS: "Options that commands share"}
+    return [CompletionItem(name, help=summary) for name, summary in names.items() if name.startswith(incomplete)]
 
 
 _COMPLETIONS: Final[dict[Words, _Completion]] = {

@@ -14,15 +14,13 @@ from click.shell_completion import get_completion_class
 
 from skillgit import __version__
 from skillgit.app.workspace.request import Arg, MisuseError, Opt
-from skillgit.verbs.command_line import PROGRAM, SHARED, SharedOption, VerbCommand, verb_command
+from skillgit.verbs.command_line import OPTIONS, PROGRAM, SHARED, SharedOption, VerbCommand, verb_command
 from skillgit.verbs.verb import Answer, Verb, VerbSession
 from skillgit.view.catalogue import ENTRIES, SECTIONS
 
 COMPLETION_VARIABLE: Final = "_SKILLGIT_COMPLETE"
 EVERY_COMMAND: Final = "skillgit.every_command"
 """What a context notes that is to list all commands, not those of every day only."""
-OPTIONS: Final = "options"
-"""What ``help`` calls the options that commands share."""
 SHARED_RULE: Final = (
     "Options that commands share may be typed behind the command or before it: skillgit log --skill town is skillgit"
     " --skill town log. A command refuses one that means nothing to it."
@@ -78,7 +76,7 @@ def _help(session: VerbSession, request: HelpRequest) -> Answer[object]:
     ctx.meta[EVERY_COMMAND] = request.every
     if request.command == (OPTIONS,) and not request.manual:
         return Answer(lines=_shared_options(ctx.find_root()).rstrip("\n").split("\n"))
-    here = _context_of(ctx, request.command)
+    here = _context_of(ctx, () if request.command == (OPTIONS,) else request.command)
     return Answer(lines=[page(here).encode()] if request.manual else here.get_help().split("\n"))
 
 

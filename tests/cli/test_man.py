@@ -11,6 +11,7 @@ import pytest
 
 from skillgit.cli.main import cli
 from skillgit.verbs import manual as man
+from skillgit.verbs.command_line import SHARED
 from skillgit.view.catalogue import ENTRIES
 
 FOLDER = Path(__file__).parents[2] / "docs" / "man"
@@ -89,3 +90,14 @@ def test_help_for_what_is_not_there_says_what_was_meant(skillgit):
         "skillgit: there is no command 'ad', did you mean 'add'?\nhint: skillgit tasks --help\n",
     )
     assert "skillgit log has no commands of its own" in skillgit("help", "log", "x").err
+
+
+def test_help_explains_the_options_that_commands_share_once(skillgit):
+    text = skillgit("help", "options").text
+    for option in SHARED:
+        assert text.count(f"\n  {', '.join(option.opts)} ") == 1, option.long
+        assert " ".join((option.help or "").split())[:20] in " ".join(text.split())
+    assert "(log, sql)" in " ".join(text.split())
+    assert "(all but tui, mcp, completion, help, rev-parse)" in " ".join(text.split())
+    page = skillgit("help", "options", "--man").text
+    assert all(option.long.replace("-", r"\-") in page for option in SHARED)
