@@ -67,7 +67,8 @@ def _type(part: Asked) -> Any:  # noqa: ANN401 - a type
 
 def _meaning(description: Opt | Arg) -> str:
     if isinstance(description, Opt):
-        return description.help
+        what = description.help
+        return f"false to {what[:1].lower()}{what[1:]}" if description.names.startswith("--no-") else what
     return _NAMED.get(description.words, description.metavar.strip("[]"))
 
 

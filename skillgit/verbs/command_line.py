@@ -277,9 +277,7 @@ def _click_parameter(part: Parameter) -> click.Parameter:
         return click.Argument([part.name], nargs=-1 if part.many else 1, required=part.required, **attributes)
     names = part.options
     if part.plain_type is bool:
-        is_on_without = len(names) == 1 and names[0].startswith("--no-")
-        attributes |= {"flag_value": False} if is_on_without else {"is_flag": True}
-        attributes["show_default"] = "/" in names[0]
+        attributes |= {"flag_value": False} if names[0].startswith("--no-") else {"is_flag": True}
     else:
         is_shown = value not in {None, "", ()}
         attributes |= {"show_default": description.default or is_shown, "multiple": part.many}

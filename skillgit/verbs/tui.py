@@ -20,7 +20,7 @@ class TuiRequest(OfSkill):
 
     run: Annotated[str, Arg("[RUN | A..B]", words="revisions")] = ""
     ascii_only: Annotated[bool, Opt("Draw with ASCII signs only", "--ascii")] = False
-    mouse: Annotated[bool, Opt("Take clicks, or leave them to the terminal", "--mouse/--no-mouse")] = True
+    mouse: Annotated[bool, Opt("Leave clicks to the terminal", "--no-mouse")] = True
 
 
 def has_terminal(session: TerminalSession) -> bool:

@@ -103,7 +103,7 @@ ELSEWHERE = {
     **dict.fromkeys(("envs", "backends", "strategies"), "plugins"),
     "restore": "revert --to",
     "retry": "cherry-pick --rejected",
-    "prune": "shorten --rules",
+    "prune": "shorten",
     "compress": "shorten --words",
     "harvest": "tasks draft --from sessions",
     "import": "tasks draft --from DIR",  # in tasks
@@ -111,5 +111,8 @@ ELSEWHERE = {
     "plugin": "export --as plugin",
     "train --placebo": "-o train.placebo=N",
     "gate --markdown": "--output -",
+    "log --rejected": "log, which shows them unless --no-rejected is given",
+    "shorten --rules": "shorten",
+    "tui --mouse": "tui",
 }
 """What other programs, or earlier versions of this one, call a command or an option of one."""

@@ -133,6 +133,15 @@ def test_without_a_command_help_goes_to_stderr(skillgit):
             ("resume",),
             "skillgit: there is no command 'resume', did you mean 'train --run NAME'?\nhint: skillgit --help\n",
         ),
+        (
+            ("train", "demo", "--placebo", "3"),
+            "skillgit: there is no option '--placebo', did you mean '-o train.placebo=N'?\n"
+            "hint: skillgit train --help\n",
+        ),
+        (
+            ("gate", "--base", "main", "--markdown"),
+            "skillgit: there is no option '--markdown', did you mean '--output -'?\nhint: skillgit gate --help\n",
+        ),
         (("statsu",), "skillgit: there is no command 'statsu', did you mean 'status'?\nhint: skillgit --help\n"),
         (("zzzzzz",), "skillgit: there is no command 'zzzzzz'\nhint: skillgit --help\n"),
         (

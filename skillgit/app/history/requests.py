@@ -29,7 +29,7 @@ class LogRequest(OfSkill, OfPast):
     graph: Annotated[bool, Opt("Draw how the events hang together; those of a run stay together")] = False
     patch: Annotated[bool, Opt("Show under each event what it changed", "-p --patch")] = False
     stat: Annotated[bool, Opt("Show under each event how much it changed in which file")] = False
-    with_rejected: Annotated[bool, Opt("Show rejected candidates", "--rejected/--no-rejected", tool="rejected")] = True
+    with_rejected: Annotated[bool, Opt("Leave out rejected candidates", "--no-rejected", tool="rejected")] = True
     limit: Annotated[
         int | None,
         Opt("Show N events at most; -3 is short for -n 3", "-n --limit --max-count", metavar="N", least=0),

@@ -74,6 +74,6 @@ class ShortenRequest(OnTerms, OfSkill):
     """
 
     revision: Annotated[str, Arg("[REV]", words="revisions")] = "head"
-    words: Annotated[
-        bool, Opt("Say the same in fewer words, or drop the rules that change nothing", "--words/--rules")
-    ] = False
+    words: Annotated[bool, Opt("Say the same in fewer words; without it, rules that change nothing are dropped")] = (
+        False
+    )

@@ -169,7 +169,7 @@ def compress(context: Context, request: ShortenRequest, watcher: EvalWatcher) ->
                     optimizer = session.calls.routes["optimizer"].name
                     raise SkillgitError(
                         f"{optimizer} found no shorter text for {name} that keeps what is protected",
-                        hint=f"skillgit shorten --rules {name} drops whole rules",
+                        hint=f"skillgit shorten {name} drops whole rules",
                     )
                 return Candidate(
                     skill=shortening.application.skill,

@@ -154,7 +154,7 @@ class AblateRequest(OnTerms, Noting, OfSkill):
     """A rule is a list item or a sentence of SKILL.md. The skill is measured without it, on the same items and with the
     same model as its run, and compared item by item; p is the chance of so many broken items if every change were a
     coin flip. Dead rules, without which nothing changes, come last. The result is noted on the commit, where
-    shorten --rules finds it.
+    shorten finds it.
 
     REV is the newest version of the default run unless you name one.
     """

@@ -45,7 +45,7 @@ class Opt:
     Attributes:
         help: What it does, as the help says it.
         names: How it is typed, with spaces between; empty: ``--`` and the name of the field. A flag that is on unless
-            ``--no-NAME`` is given is called that, or ``--NAME/--no-NAME``.
+            ``--no-NAME`` is given is called that.
         metavar: What its value is called.
         words: What its value names, for completion.
         choices: The only values it takes, where the type does not say so.
@@ -162,12 +162,10 @@ def command_words(request: object) -> tuple[str, ...]:
         if isinstance(parameter.description, Arg):
             (rest if parameter.description.after_dashes else arguments).extend(values)
         elif isinstance(value, bool):
-            names = [name for names in parameter.options for name in names.split("/")]
-            options.append(next((name for name in names if name.startswith("--no-") is not value), names[-1]))
+            options.append(option_of(parameter))
         else:
             # what may be repeated is written by its first name, a short one where there are several
-            long = () if parameter.many else (name for name in parameter.options if name.startswith("--"))
-            name = next(iter(long), parameter.options[0])
+            name = parameter.options[0] if parameter.many else option_of(parameter)
             options.extend(word for part in values for word in (name, part))
     if any(word.startswith("-") for word in arguments):
         return (*options, "--", *arguments)
@@ -195,8 +193,7 @@ def option_of(parameter: Parameter) -> str:
     """Return what a person calls a parameter: its long option, or the argument's name."""
     if isinstance(parameter.description, Arg):
         return parameter.description.metavar.strip("[].") or parameter.name.upper()
-    names = [part for name in parameter.options for part in name.split("/")]
-    return next((name for name in names if name.startswith("--")), names[0])
+    return next((name for name in parameter.options if name.startswith("--")), parameter.options[0])
 
 
 Overrides = Annotated[
