@@ -135,8 +135,10 @@ def test_without_a_command_help_goes_to_stderr(skillgit):
         ),
         (
             ("train", "demo", "--placebo", "3"),
-            "skillgit: there is no option '--placebo', did you mean '-o train.placebo=N'?\n"
-            "hint: skillgit train --help\n",
+            (
+                "skillgit: there is no option '--placebo', did you mean '-o train.placebo=N'?\n"
+                "hint: skillgit train --help\n"
+            ),
         ),
         (
             ("gate", "--base", "main", "--markdown"),
