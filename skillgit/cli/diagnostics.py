@@ -110,9 +110,9 @@ def _wording(error: click.ClickException) -> str:
         params = error.ctx.command.get_params(error.ctx) if error.ctx is not None else ()
         options = [name for param in params if isinstance(param, click.Option) for name in param.opts]
         command = error.ctx.command_path.partition(" ")[2] if error.ctx is not None else ""
-        meant = ELSEWHERE.get(f"{command} {error.option_name}")
+        replacement = ELSEWHERE.get(f"{command} {error.option_name}")
         names = [name for name in options if name.startswith("--")]
-        near = f"did you mean '{meant}'?" if meant else did_you_mean(error.option_name, names, most=2)
+        near = f"did you mean '{replacement}'?" if replacement else did_you_mean(error.option_name, names, most=2)
         return f"there is no option '{error.option_name}'{f', {near}' if near else ''}"
     if isinstance(error, click.BadParameter) and error.param is not None and isinstance(error.param.type, click.Choice):
         value = error.message.partition("'")[2].partition("'")[0]

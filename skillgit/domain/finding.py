@@ -58,8 +58,8 @@ class Finding:
     @property
     def place(self) -> str:
         """The file with the line; of a line in the message of a commit, that."""
-        place = self.path or ("message" if self.commit and self.line else "")
-        return f"{place}:{self.line}" if self.line else place
+        file = self.path or ("message" if self.commit and self.line else "")
+        return f"{file}:{self.line}" if self.line else file
 
     @property
     def message(self) -> str:

@@ -174,14 +174,16 @@ class VerbCommand(DescribedCommand):
         self.verb = verb
         self.parameters = parameters(verb.request)
         self.rest = next((part for part in self.parameters if _after_dashes(part)), None)
-        own = [part for part in self.parameters if not isinstance(part.description, Shared)]
+        own_parameters = [part for part in self.parameters if not isinstance(part.description, Shared)]
         super().__init__(
             verb.name.split()[-1],
-            params=[_click_parameter(part) for part in own if part is not self.rest],
+            params=[_click_parameter(part) for part in own_parameters if part is not self.rest],
             help=f"{summary}.\n\n{cleandoc(verb.request.__doc__ or '')}",
             short_help=summary,
         )
-        self.keys = {part.name for part in self.parameters if part not in own} | {form.value for form in verb.forms}
+        self.keys = {part.name for part in self.parameters if part not in own_parameters} | {
+            form.value for form in verb.forms
+        }
         self._names = {name for param in self.params for name in (*param.opts, *param.secondary_opts)}
         self._shared = [*self._understood()]
 
@@ -189,9 +191,9 @@ class VerbCommand(DescribedCommand):
         """Yield the shared options, without names that are the command's own; completion leaves out the refused."""
         for option in SHARED:
             if names := [name for name in option.opts if name not in self._names]:
-                understood = copy(option)
-                understood.opts, understood.hidden = names, bool(option.lack) and option.key not in self.keys
-                yield understood
+                option_here = copy(option)
+                option_here.opts, option_here.hidden = names, bool(option.lack) and option.key not in self.keys
+                yield option_here
 
     def shared(self) -> Sequence[SharedOption]:
         return self._shared

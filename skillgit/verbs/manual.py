@@ -100,9 +100,9 @@ def _with_takers(record: tuple[str, str], option: SharedOption, commands: list[V
     if not option.lack:
         return names, text
     takers = [command.verb.name for command in commands if option.key in command.keys]
-    others = [command.verb.name for command in commands if option.key not in command.keys]
-    which = f"all but {', '.join(others)}" if len(others) < len(takers) else ", ".join(takers)
-    return names, f"{text} ({which})"
+    lacking = [command.verb.name for command in commands if option.key not in command.keys]
+    commands_with_it = f"all but {', '.join(lacking)}" if len(lacking) < len(takers) else ", ".join(takers)
+    return names, f"{text} ({commands_with_it})"
 
 
 _UNBROKEN = "\b"  # what click marks a paragraph with whose lines stay as they are

@@ -102,9 +102,11 @@ def checkup_document(checkup: Checkup) -> dict[str, object]:
 
 def _role_document(role: RoleHealth) -> dict[str, object]:
     fault = role.fault
-    own = {"error": "" if fault is None else fault.sentence, "hint": "" if fault is None else fault.hint}
+    sentences = {"error": "" if fault is None else fault.sentence, "hint": "" if fault is None else fault.hint}
     pairs = ((name, value) for name, value in named_values(role).items())
-    return {key: text for name, value in pairs for key, text in (own if name == "fault" else {name: value}).items()}
+    return {
+        key: text for name, value in pairs for key, text in (sentences if name == "fault" else {name: value}).items()
+    }
 
 
 def data_document(check: DataCheck) -> dict[str, object]:

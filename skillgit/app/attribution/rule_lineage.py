@@ -202,8 +202,8 @@ def known_worth(workspace: Workspace, run: str, text: str) -> tuple[RuleWorth, .
                         n=n,
                         score=row.score,
                         delta=row.delta,
-                        fixed=len(row.fixed),
-                        broken=len(row.broken),
+                        fixed=len(row.fixed_items),
+                        broken=len(row.broken_items),
                         worth=row.worth,
                     )
                     for row in noted_rules(note)

@@ -110,7 +110,14 @@ class Ablating:
         conditions, rules = self._conditions().items(), self.rules
         return {
             row.number: _ablation(
-                row.number, rules, row.delta, row.broken, score=row.score, fixed=row.fixed, p=row.p, noted=True
+                row.number,
+                rules,
+                row.delta,
+                row.broken_items,
+                score=row.score,
+                fixed=row.fixed_items,
+                p=row.p,
+                noted=True,
             )
             for note in notes.read(self.measuring.workspace.repo, self.commit)
             if all(note.get(name) == value for name, value in conditions)

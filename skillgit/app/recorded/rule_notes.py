@@ -20,8 +20,8 @@ class NotedRule:
     score: float
     delta: float
     p: float
-    fixed: tuple[str, ...]
-    broken: tuple[str, ...]
+    fixed_items: tuple[str, ...]
+    broken_items: tuple[str, ...]
     worth: str
 
 
@@ -39,7 +39,7 @@ def noted_rules(note: object) -> Iterator[NotedRule]:
                         score=score,
                         delta=delta,
                         p=p,
-                        fixed=tuple(map(str, fixes)),
-                        broken=tuple(map(str, breaks)),
+                        fixed_items=tuple(map(str, fixes)),
+                        broken_items=tuple(map(str, breaks)),
                         worth=text(row.get("worth")),
                     )

@@ -124,7 +124,9 @@ def _unknown(key: str, leaf: Leaf, keys: Mapping[str, object], backends: Sequenc
         return _finding(leaf, f"'{key}' is a section and holds keys, not {shown(leaf.value)}", hint=_LIST)
     if section not in SECTIONS:
         near = nearest(section, list(SECTIONS))
-        near = f"{near}.{name}" if near and dot else near
+        if near and dot:
+            key_there = f"{near}.{name}"
+            near = key_there if key_there in keys or near == "model" else nearest_key(key_there, list(keys))
         problem = f"there is no section '{section}'" if dot else problem
     if not dot:
         near = near or nearest_key(key, list(keys))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from skillgit.app.setup.config.files import read_overrides
 from skillgit.app.setup.config.load import load_config
-from skillgit.app.setup.config.schema import EnvSettings, keys
+from skillgit.app.setup.config.schema import SECTIONS, EnvSettings, keys
 from skillgit.app.setup.config.typed_values import typed
 from skillgit.app.workspace.shipped_configurations import shipped
 from skillgit.domain.evaluation import Metric
@@ -136,6 +136,8 @@ def test_a_wrong_value_is_one_sentence_with_what_is_allowed(load: Load, override
 WRONG = {
     "trian.seed": ("1", "did you mean 'train.seed'?"),
     "train.sead": ("1", "did you mean 'train.seed'?"),
+    "trian.sead": ("1", "did you mean 'train.seed'?"),
+    "trian.nothing_like_it": ("1", f"sections are {', '.join(SECTIONS)}"),
     "train.batch_size": ("0", "skillgit config CONFIG lists every key with its value"),
     "evaluation.gate_metric": ("sofd", "did you mean 'soft'?"),
     "calls.temperature": ("warm", "skillgit config CONFIG lists every key with its value"),
