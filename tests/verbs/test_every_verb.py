@@ -182,7 +182,7 @@ def test_help_and_completion_say_which_shared_options_a_command_has(name):
 
 
 def test_completion_offers_them_before_the_command_too():
-    offered = {item.value for item in cli.shell_complete(click.Context(cli), "-")}
+    offered = {item.value for item in cli.shell_complete(click.Context(cli, **cli.context_settings), "-")}
     assert {name for option in SHARED for name in option.opts} <= offered
 
 
