@@ -19,7 +19,6 @@ from skillgit.domain.trajectory import Item, Trajectory
 from skillgit.errors import DataError, EnvironmentFaultError
 from skillgit.plugin.backend import Image, Reply, Usage
 from skillgit.plugin.environment import asks_judge, call_bounds
-from skillgit.testing import check_environment
 from skillgit_envs.babyvision import BabyVision
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
@@ -132,15 +131,6 @@ def test_a_verdict_is_one_word_and_what_merely_contains_it_is_none(tmp_path):
     silent = Says("True")
     assert hard(environment, item, " ", silent) == 0.0
     assert not silent.heard
-
-
-def test_the_environment_keeps_every_promise(tmp_path):
-    check_environment(
-        BabyVision,
-        root=tmp_path,
-        answers=lambda item: f"<answer>{item.content['answer']}</answer>",
-        scoring_options={"image_detail": "low"},
-    )
 
 
 @pytest.mark.slow

@@ -64,6 +64,9 @@ def test_a_page_that_is_missing_too_large_or_no_picture_is_named(tmp_path: Path)
     (tmp_path / "abc_2.png").write_bytes(PNG)
     with pytest.raises(DataError, match=r"has 0\.0 MB, more than 1e-06"):
         read(tmp_path, [ROW], limit_mb=0.000001)
+    assert read(tmp_path, [ROW], limit_mb=len(PNG) / 1e6)
+    with pytest.raises(DataError, match=r"has 0\.0 MB, more than"):
+        read(tmp_path, [ROW], limit_mb=(len(PNG) - 1) / 1e6)
     (tmp_path / "abc_2.png").write_bytes(b"BM")
     with pytest.raises(DataError, match="is not a PNG, JPEG, GIF or WebP"):
         read(tmp_path, [ROW])

@@ -13,7 +13,6 @@ from wire.training import course
 from skillgit.domain.evaluation import Split
 from skillgit.errors import EnvironmentFaultError
 from skillgit.plugin.backend import Image, Reply, Usage
-from skillgit.testing import check_environment
 from skillgit_envs.docvqa import DocVQA
 
 if TYPE_CHECKING:
@@ -85,12 +84,3 @@ def urls(entry) -> set[str]:
     contents = [message["content"] for message in entry.document["messages"]]
     parts = [part for content in contents if isinstance(content, list) for part in content]
     return {part["image_url"]["url"] for part in parts if part["type"] == "image_url"}
-
-
-def test_the_environment_keeps_every_promise(tmp_path: Path):
-    check_environment(
-        DocVQA,
-        root=tmp_path,
-        answers=lambda item: f"<answer>{item.content['answers'][0]}</answer>",
-        scoring_options={"image_detail": "low"},
-    )

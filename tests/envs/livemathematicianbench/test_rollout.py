@@ -10,8 +10,7 @@ from wire.scripted import TARGET
 
 from skillgit.domain.evaluation import Split
 from skillgit.plugin.backend import Reply, Usage
-from skillgit.testing import check_environment
-from skillgit_envs.livemathematicianbench import LiveMathematicianBench, arranged
+from skillgit_envs.livemathematicianbench import LiveMathematicianBench
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -65,13 +64,3 @@ def test_real_items_are_trained_on_over_the_wire(real: Path, tmp_path: Path):
     )
     assert {entry.role for entry in asked} == {"target", "optimizer"}, asked
     assert events(repository)[0]["kind"] == "run-finished"
-
-
-def test_the_environment_keeps_every_promise(tmp_path: Path):
-    made = LiveMathematicianBench({}, tmp_path)
-
-    def right(item) -> str:
-        labels = {choice: label for label, choice in arranged(item, made._shown).items()}
-        return f"<answer>({labels[str(item.content['correct'])]})</answer>"
-
-    check_environment(LiveMathematicianBench, root=tmp_path, answers=right, scoring_options={"scorer": "skillopt"})

@@ -19,7 +19,6 @@ from skillgit.domain.evaluation import Split
 from skillgit.domain.trajectory import Item, Trajectory
 from skillgit.errors import DataError
 from skillgit.plugin.backend import Image, Reply, Usage
-from skillgit.testing import check_environment
 from skillgit_envs.mmrb import MMRB, extracted
 
 if TYPE_CHECKING:
@@ -156,19 +155,6 @@ def test_one_text_in_the_other_is_right_where_it_is_so_at_the_source(tmp_path):
 )
 def test_the_forms_of_the_authors_are_read(answer, letter):
     assert extracted(answer) == letter
-
-
-def test_the_environment_keeps_every_promise(tmp_path):
-    check_environment(
-        MMRB,
-        root=tmp_path,
-        answers=lambda item: (
-            f"<answer>{', '.join(item.content['answer'])}</answer>"
-            if item.content["options"]
-            else f"<answer>{item.content['answer']}</answer>"
-        ),
-        scoring_options={"image_detail": "low"},
-    )
 
 
 @pytest.mark.slow

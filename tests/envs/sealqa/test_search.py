@@ -17,7 +17,6 @@ from skillgit.domain.evaluation import Split
 from skillgit.errors import ConfigError, DataError, EnvironmentFaultError
 from skillgit.plugin.backend import Reply, ToolCall, Usage
 from skillgit.plugin.environment import call_bounds
-from skillgit.testing import check_environment
 from skillgit_envs.sealqa import SealQA, web_pages
 from skillgit_envs.sealqa.search import LONGEST_PAGE, FolderSearch, RecordedSearch, SearchTools
 
@@ -281,16 +280,6 @@ def test_a_service_that_fails_is_a_fault_and_no_score(tmp_path):
     item, target = environment.items(Split.TRAIN)[0], Says(calling("search", query="x"))
     with pytest.raises(EnvironmentFaultError, match="cannot be reached"):
         asyncio.run(environment.rollout(item, environment.seed_skill(), target))
-
-
-def test_the_environment_keeps_every_promise_with_a_search(tmp_path):
-    check_environment(
-        SealQA,
-        {"mode": "search"},
-        root=tmp_path,
-        answers=lambda item: f"<answer>{item.content['answer']}</answer>",
-        verdict="A",
-    )
 
 
 @pytest.mark.slow

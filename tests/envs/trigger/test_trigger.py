@@ -14,7 +14,6 @@ from skillgit.domain.skill import Skill
 from skillgit.domain.trajectory import ToolUse, Turn
 from skillgit.errors import ConfigError, DataError
 from skillgit.plugin.backend import NO_TOKENS, Reply, ToolCall
-from skillgit.testing import check_environment
 from skillgit_backends.agent_cli.prompting import assignment
 from skillgit_envs.trigger import BODY, LOADS, NEAR_MISS, Trigger, loaded_skills
 
@@ -71,10 +70,6 @@ def measured(environment: Trigger, target):
 
     scores = asyncio.run(collected())
     return {share.name: share for share in environment.summary(environment.items(Split.TRAIN), scores)}, scores
-
-
-def test_it_keeps_every_promise():
-    check_environment(Trigger, scoring_options={"client": "codex"})
 
 
 def test_planted_rates_are_measured(tmp_path):
@@ -165,13 +160,14 @@ def test_what_counts_as_loading(name, arguments, loads):
     assert loaded_skills([ToolUse(name=name, arguments=arguments)], ["pdf", "csv"]) == loads
 
 
-def test_another_skill_beside_the_right_one_is_worth_half(tmp_path):
+@pytest.mark.parametrize("order", [("csv", "pdf"), ("pdf", "csv")])
+def test_another_skill_beside_the_right_one_is_worth_half(order, tmp_path):
     rows = [{"id": "a", "request": "a", "should_trigger": True}]
 
     class Both:
         async def chat(self, messages, tools=(), form=None):
             del messages, tools, form
-            calls = (ToolCall(id=n, name="load_skill", arguments=json.dumps({"name": n})) for n in ("csv", "pdf"))
+            calls = (ToolCall(id=n, name="load_skill", arguments=json.dumps({"name": n})) for n in order)
             return Reply(text="", usage=NO_TOKENS, tool_calls=tuple(calls))
 
     _, scores = measured(made(written(tmp_path, rows)), Both())
