@@ -32,16 +32,14 @@ from datetime import datetime
 from typing import cast
 from urllib.parse import quote
 
-from skillgit.domain.untrusted.json_limits import DocumentError, read_document
 from skillgit.errors import BackendError, ConfigError, FatalBackendError, RetryableBackendError
 from skillgit.plugin import backend_settings
 from skillgit.plugin.backend import BackendInfo, BatchState, ModelServer, Probe, Reply, Request, encodable
 from skillgit.plugin.backend_settings import Knob
 from skillgit.wire import MESSAGES
 from skillgit.wire.json_values import Fields, entries_at, fields_at, text_at
-from skillgit.wire.messages import read_stream
 from skillgit_backends.backend_settings import NO_KEY, Endpoint, gets_usual_key, server
-from skillgit_backends.provider_failures import embedded
+from skillgit_backends.provider_failures import read_reply
 from skillgit_backends.request_fields import Refusals
 from skillgit_backends.sdk_connection import AnthropicConnection
 
@@ -184,7 +182,7 @@ class ClaudeChatBackend:
         async def answer(question: Request) -> Reply:
             body = write_body(question, self._settings, stream=stream)
             content = await self._connection.post(endpoint, MESSAGES.path, body)
-            return self._read(self._document(content, stream=stream), question, endpoint)
+            return read_reply(MESSAGES, MESSAGES.read_body(content, endpoint.backend), question, endpoint)
 
         try:
             return await self._refusals.ask(endpoint.host, encodable(request), answer)
@@ -218,7 +216,8 @@ class ClaudeChatBackend:
         for key, request in requests.items():
             question = self._refusals.without(endpoint.host, encodable(request))
             entries.append({"custom_id": key, "params": write_body(question, self._settings)})
-        document = self._document(await self._connection.post(endpoint, _BATCHES, {"requests": entries}))
+        content = await self._connection.post(endpoint, _BATCHES, {"requests": entries})
+        document = MESSAGES.read_body(content, endpoint.backend)
         if not (batch := text_at(document, "id")):
             raise MESSAGES.not_an_answer("claude_chat", "names no batch")
         return batch
@@ -244,35 +243,22 @@ class ClaudeChatBackend:
         endpoint, results = find_endpoint(self._settings), dict[str, Reply | BackendError]()
         # The SDK's own way to results goes wherever an answer says.
         content = await self._connection.get(endpoint, f"{_BATCHES}/{quote(batch, safe='')}/results")
-        for entry in map(self._document, filter(bytes.strip, content.splitlines())):
+        for line in filter(bytes.strip, content.splitlines()):
+            entry = MESSAGES.read_body(line, endpoint.backend)
             if (key := str(entry.get("custom_id"))) in requests:
                 results[key] = self._result(fields_at(entry, "result"), requests[key], endpoint)
         return results
 
     async def _get(self, path: str) -> Fields:
-        return self._document(await self._connection.get(find_endpoint(self._settings), f"{_BATCHES}{path}"))
-
-    def _document(self, body: bytes, *, stream: bool = False) -> Fields:
-        """Return the object of JSON in ``body``, or the message in a stream."""
-        try:
-            if stream and not body.lstrip().startswith(b"{"):
-                return read_stream(body)
-            return fields_at(read_document(body))
-        except DocumentError as error:
-            raise MESSAGES.not_an_answer("claude_chat", str(error)) from None
-
-    def _read(self, document: Fields, request: Request, endpoint: Endpoint) -> Reply:
-        """Return the reply in an answer of status 200, unless that is an error, as in the middle of a stream."""
-        if document.get("type") == "error":
-            raise embedded(document.get("error"), endpoint)
-        return MESSAGES.read_reply(document, request, "claude_chat")
+        endpoint = find_endpoint(self._settings)
+        return MESSAGES.read_body(await self._connection.get(endpoint, f"{_BATCHES}{path}"), endpoint.backend)
 
     def _result(self, result: Fields, request: Request, endpoint: Endpoint) -> Reply | BackendError:
         if result.get("type") != "succeeded":
             sentence = f"claude_chat: a batch ended without an answer to this: {result.get('type')}"
             return RetryableBackendError(sentence, hint="")
         try:
-            return self._read(fields_at(result, "message"), request, endpoint)
+            return read_reply(MESSAGES, fields_at(result, "message"), request, endpoint)
         except BackendError as error:
             return error
 

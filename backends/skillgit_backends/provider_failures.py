@@ -23,7 +23,9 @@ from skillgit.errors import (
     RetryableBackendError,
     behind,
 )
-from skillgit.wire.json_values import fields_at
+from skillgit.plugin.backend import Reply, Request
+from skillgit.wire import WireFormat
+from skillgit.wire.json_values import Fields, fields_at
 from skillgit.wire.wire_format import MOST_READ, quoted, withheld
 from skillgit_backends.backend_settings import NO_KEY, Endpoint
 
@@ -173,6 +175,18 @@ def embedded(error: object, endpoint: Endpoint) -> BackendError:
         status=status, message=_word(fields.get("message")), code=_word(code), param=_word(fields.get("param"))
     )
     return judge(fault, endpoint)
+
+
+def read_reply(
+    wire: WireFormat, document: Fields, request: Request, endpoint: Endpoint, problem: BackendError | None = None
+) -> Reply:
+    """Return the reply in an answer of status 200, unless that is an error, as in the middle of a stream."""
+    if problem is None and document.get("error"):
+        problem = embedded(document["error"], endpoint)
+    if problem is None:
+        return wire.read_reply(document, request, endpoint.backend)
+    problem.usage = wire.read_billed(document)
+    raise problem
 
 
 def clean(text: str, endpoint: Endpoint) -> str:

@@ -142,6 +142,9 @@ class Messages(WireFormat):
         yield {"type": "message_delta", "delta": end, "usage": whole["usage"]}
         yield {"type": "message_stop"}
 
+    def _read_document(self, body: bytes) -> object:
+        return read_stream(body) if body.lstrip().startswith((b"event:", b"data:")) else read_document(body)
+
     def write_error(self, message: str) -> Fields:
         return {"type": "error", "error": {"type": "invalid_request_error", "message": message}}
 

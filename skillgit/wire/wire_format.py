@@ -11,6 +11,7 @@ from functools import cache
 from typing import ClassVar
 
 from skillgit.domain.ids import digest
+from skillgit.domain.untrusted.json_limits import DocumentError, read_document
 from skillgit.errors import (
     ContentFilterError,
     FatalBackendError,
@@ -144,6 +145,19 @@ class WireFormat(ABC):
     def write_stream(self, question: AgentQuestion, reply: Reply, name: str) -> Iterator[bytes]:
         yield from map(frame, self.write_events(question, reply, name))
         yield self.last_frame
+
+    def read_body(self, body: bytes, backend: str) -> Fields:
+        """Return the object of JSON in ``body``; the error of an answer that is not one."""
+        try:
+            document = self._read_document(body)
+        except DocumentError as error:
+            raise self.not_an_answer(backend, str(error)) from None
+        if not isinstance(document, dict):
+            raise self.not_an_answer(backend, "is not an object of JSON")
+        return document
+
+    def _read_document(self, body: bytes) -> object:
+        return read_document(body)
 
     def read_reply(self, body: object, request: Request, backend: str) -> Reply:
         """Return the reply in ``body``, which may be any value of JSON; a BackendError if there is none.

@@ -61,7 +61,7 @@ def test_a_model_that_answers_is_told_with_its_name_tokens_and_context(tmp_path)
     ("kind", "said", "hint"),
     [
         ("unauthorized", "refused the key (401)", "check the key in PLANTED"),
-        soak("unknown_model", "does not exist", "check the model's name"),
+        soak("unknown_model", "does not exist", "The server has"),
         soak("server_error", "cannot answer now", ""),
     ],
 )

@@ -29,7 +29,6 @@ from skillgit.plugin.backend import (
     Usage,
 )
 from skillgit.wire import CHAT, FORMATS, MESSAGES, RESPONSES, QuestionError
-from skillgit.wire.messages import read_stream
 
 EACH = pytest.mark.parametrize("wire", FORMATS, ids=lambda wire: type(wire).__name__)
 WORDS = st.text(st.characters(codec="utf-8"), max_size=20)
@@ -168,7 +167,7 @@ def test_a_stream_of_messages_holds_what_the_whole_answer_does(reply, thoughts):
         own = [{"type": "thinking", "thinking": text, "signature": "c2ln"} for text in thoughts]
         reply = replace(reply, native=Native(provider=ANTHROPIC, content=(*own, *blocks)))
     stream = b"".join(MESSAGES.write_stream(QUESTIONS[MESSAGES], reply, "n1"))
-    assert MESSAGES.read_reply(read_stream(stream), ASKED, "mine") == reply
+    assert MESSAGES.read_reply(MESSAGES.read_body(stream, "mine"), ASKED, "mine") == reply
 
 
 def test_thoughts_come_back_unchanged():

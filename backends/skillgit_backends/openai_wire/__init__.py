@@ -22,7 +22,7 @@ from skillgit_backends.backend_settings import Endpoint
 from skillgit_backends.openai_wire.endpoint import Variables, find_endpoint, find_server, looked_at, require_address
 from skillgit_backends.openai_wire.served_facts import served_facts
 from skillgit_backends.openai_wire.variant import Settings, Variant, read_settings
-from skillgit_backends.provider_failures import UNKNOWN_MODEL, ServerFault, embedded, judge
+from skillgit_backends.provider_failures import UNKNOWN_MODEL, ServerFault, judge, read_reply
 from skillgit_backends.request_fields import Refusals
 from skillgit_backends.sdk_connection import OpenAIConnection
 
@@ -112,13 +112,7 @@ class OpenAIWireBackend:
             answer = await self._connection.post(endpoint, "/responses", self._body(wire, adapted_request), query)
         else:
             answer = await self._ask_chat(adapted_request, endpoint)
-        try:
-            document = read_document(answer)
-        except DocumentError as error:
-            raise wire.not_an_answer(self.variant.name, str(error)) from None
-        if not isinstance(document, dict):
-            raise wire.not_an_answer(self.variant.name, "is not an object of JSON")
-        return self._read(wire, document, adapted_request, endpoint)
+        return self._read(wire, wire.read_body(answer, self.variant.name), adapted_request, endpoint)
 
     def play(self, role: str) -> tuple[str, ...]:
         """Look for the variables of ``role`` before the shared ones; return those of its own that are set."""
@@ -222,15 +216,9 @@ class OpenAIWireBackend:
         return body | self.variant.extra_body(self._settings, request)
 
     def _read(self, wire: WireFormat, document: Fields, request: Request, endpoint: Endpoint) -> Reply:
-        """Return the reply in an answer of status 200, unless it is an error after all."""
-        fault, error = self.variant.fault(document), document.get("error")
+        fault = self.variant.fault(document)
         problem = judge(ServerFault(status=fault[0], message=fault[1]), endpoint) if fault is not None else None
-        if problem is None and error:
-            problem = embedded(error, endpoint)
-        if problem is None:
-            return wire.read_reply(document, request, self.variant.name)
-        problem.usage = wire.read_billed(document)
-        raise problem
+        return read_reply(wire, document, request, endpoint, problem)
 
 
 __all__ = ["OpenAIWireBackend", "Settings", "Variant"]

@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from urllib.parse import quote, urlencode
 
-from skillgit.domain.untrusted.json_limits import DocumentError, read_document
 from skillgit.errors import BackendError, FatalBackendError, RetryableBackendError
 from skillgit.plugin.backend import BatchState, Reply, Request
 from skillgit.wire import CHAT, RESPONSES
@@ -68,8 +67,8 @@ class BatchingBackend(OpenAIWireBackend):
     async def batch_results(self, batch: str, requests: Mapping[str, Request]) -> Mapping[str, Reply | BackendError]:
         endpoint, document = self._endpoint(), await self._batch(batch)
         results: dict[str, Reply | BackendError] = {}
-        for name in ("output_file_id", "error_file_id"):
-            if file := text_at(document, name):
+        for kind in ("output_file_id", "error_file_id"):
+            if file := text_at(document, kind):
                 content = await self._connection.get(endpoint, f"/files/{quote(file, safe='')}/content")
                 for line in filter(bytes.strip, content.splitlines()):
                     entry = self._document(line)
@@ -81,10 +80,7 @@ class BatchingBackend(OpenAIWireBackend):
         return self._document(await self._connection.get(self._endpoint(), f"/batches/{quote(batch, safe='')}"))
 
     def _document(self, body: bytes) -> Fields:
-        try:
-            return fields_at(read_document(body))
-        except DocumentError as error:
-            raise CHAT.not_an_answer(self.variant.name, str(error)) from None
+        return CHAT.read_body(body, self.variant.name)
 
     def _lines(self, requests: Mapping[str, Request], endpoint: Endpoint) -> tuple[str, list[str]]:
         """Return the one endpoint that all of a batch goes to, and a line for each request."""
