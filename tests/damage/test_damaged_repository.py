@@ -13,7 +13,8 @@ from soaking import sampled, soak
 
 from skillgit.app.history.log import log
 from skillgit.app.history.requests import LogRequest
-from skillgit.app.history.status import runs, status
+from skillgit.app.history.run_list import run_list
+from skillgit.app.history.status import status
 from skillgit.app.upkeep.fsck import fsck
 from skillgit.app.workspace.workspace import explained, unreadable
 from skillgit.errors import InvariantError, SkillgitError
@@ -343,7 +344,7 @@ def test_what_is_lost_is_named_and_stays_named(name, patient, context):
 @pytest.mark.parametrize("name", sampled([name for name in BROKEN if "cut short" not in name], 6))
 def test_no_damage_is_an_internal_error(name, patient, context):
     BROKEN[name][0](patient)
-    for ask in (runs, status, log, lambda context: fsck(context, RUN, deep=True)):
+    for ask in (run_list, status, log, lambda context: fsck(context, RUN, deep=True)):
         try:
             ask(context)
         except Exception as error:
@@ -474,7 +475,7 @@ def test_a_run_that_cannot_be_read_is_told_and_hides_no_other(patient, context):
     write_run(patient.repo, "other", events=2)
     log(context)
     copied(patient)
-    assert [row.name for row in runs(context)] == ["other"]
+    assert [row.name for row in run_list(context).rows] == ["other"]
     ((run, error),) = unreadable(context).items()
     assert (run, str(error)) == (RUN, f"run {RUN} makes v1 twice")
     assert log(context, LogRequest(words=("other",))).rows

@@ -23,7 +23,8 @@ from sample_run import PATH, RUN
 from soaking import sampled
 
 from skillgit.app.history.log import log
-from skillgit.app.history.status import runs, status
+from skillgit.app.history.run_list import run_list
+from skillgit.app.history.status import status
 from skillgit.app.upkeep.fsck import fsck
 from skillgit.errors import SkillgitError
 from skillgit.store import refs
@@ -425,7 +426,7 @@ def test_a_forgery_is_found_and_cannot_be_mended(name, patient, context):
 @pytest.mark.parametrize("name", MESSAGES)
 def test_no_message_is_an_internal_error(name, patient, context):
     MESSAGES[name][0](patient)
-    for ask in (runs, status, log):
+    for ask in (run_list, status, log):
         with suppress(SkillgitError):
             ask(context)
 

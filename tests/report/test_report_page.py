@@ -25,7 +25,7 @@ from skillgit.app.history.items import items
 from skillgit.app.history.log import log
 from skillgit.app.history.matrix import matrix
 from skillgit.app.history.requests import ItemsRequest
-from skillgit.app.history.status import runs
+from skillgit.app.history.run_list import run_list
 from skillgit.domain import text_diff
 from skillgit.report.page import page
 from skillgit.verbs.command_line import read_words
@@ -72,7 +72,7 @@ def test_the_scores_of_versions_are_those_of_the_log(trained, told) -> None:
 
 
 def test_seed_and_best_are_those_of_the_matrix(trained, told) -> None:
-    best = runs(user(trained))[0].best_version
+    best = run_list(user(trained)).rows[0].best_version
     for split in ("selection", "test"):
         cells = {row.row.version: row.cells[0] for row in matrix(user(trained), None, split).rows}
         shown = list(rows(section(told, f"split-{split}")))
@@ -109,7 +109,7 @@ def test_every_rejected_candidate_and_every_rule_is_there(trained, told) -> None
     for row in refused:
         assert row.title in shown
         assert row.commit[:7] in text(by_id(told, f"r{row.step}"))
-    skill = git("show", f"best/{runs(user(trained))[0].name}:skills/searchqa/SKILL.md", cwd=trained).out
+    skill = git("show", f"best/{run_list(user(trained)).rows[0].name}:skills/searchqa/SKILL.md", cwd=trained).out
     said = text(section(told, "rules"))
     assert all(" ".join(line[2:].split()) in said for line in skill.splitlines() if line.startswith("- "))
 

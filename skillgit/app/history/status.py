@@ -1,4 +1,4 @@
-"""All runs, the state of each, and what an unfinished event has cost."""
+"""The state of the repository and of its default run, and what an unfinished event has cost."""
 
 from __future__ import annotations
 
@@ -39,12 +39,6 @@ from skillgit.store.exchange.sending import Unpushed, unpushed
 from skillgit.store.history_reader import read_commit
 from skillgit.store.promotion import last_change
 from skillgit.store.trunk import trunk
-
-
-def runs(context: Context) -> tuple[RunRow, ...]:
-    """Return all runs that can be read, the one with the newest event first."""
-    with open_workspace(context) as workspace:
-        return queries.run_rows(workspace.index, workspace.live())
 
 
 def spent_on_unfinished(context: Context, run: str = "") -> tuple[Unfinished, ...] | None:

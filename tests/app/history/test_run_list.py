@@ -6,7 +6,6 @@ import pytest
 from sample_run import RUN, write_run
 
 from skillgit.app.history.run_list import run_list
-from skillgit.app.history.status import runs
 from skillgit.errors import UsageError
 from skillgit.store.lock import RunLock
 from skillgit.verbs.browse import courses
@@ -15,7 +14,7 @@ from skillgit.view.runs import RUNS
 
 @pytest.fixture
 def rows(context, records):  # noqa: ARG001 - the repository has it
-    row = runs(context)[0]
+    row = run_list(context).rows[0]
     others = (
         replace(row, name="better", best_score=0.9, best_test=None, target="live/large"),
         replace(row, name="dear", best_score=0.2, usd=9.0, outcome="", environment="other"),

@@ -6,7 +6,8 @@ import subprocess
 import pytest
 from sample_run import RUN, write_run
 
-from skillgit.app.history.status import runs, status
+from skillgit.app.history.run_list import run_list
+from skillgit.app.history.status import status
 from skillgit.errors import RepositoryNotFoundError
 from skillgit.store.lock import RunLock
 
@@ -19,7 +20,7 @@ def test_an_empty_repository_stands_at_nothing(context):
     found = status(context)
     assert (found.run, found.head, found.best, found.runs, found.live) == (None, None, None, 0, ())
     assert (found.checked_out, found.repository.resolve()) == ("main", context.directory)
-    assert runs(context) == ()
+    assert run_list(context).rows == ()
 
 
 def test_a_run_stands_at_its_head_and_best(context, records):
@@ -35,8 +36,8 @@ def test_a_run_stands_at_its_head_and_best(context, records):
 @pytest.mark.usefixtures("records")
 def test_the_newest_run_comes_first(context, repo):
     write_run(repo, "other", events=2)
-    assert [row.name for row in runs(context)] == [RUN, "other"]
-    assert (runs(context)[1].outcome, runs(context)[1].best_version) == ("", 1)
+    assert [row.name for row in run_list(context).rows] == [RUN, "other"]
+    assert (run_list(context).rows[1].outcome, run_list(context).rows[1].best_version) == ("", 1)
 
 
 @pytest.mark.usefixtures("records")
@@ -44,7 +45,7 @@ def test_a_run_in_training_names_its_process(context, repo):
     with RunLock(repo, RUN, context.clock):
         found = status(context)
         assert [(row.name, row.running_pid) for row in found.live] == [(RUN, os.getpid())]
-        assert runs(context)[0].running_pid == os.getpid()
+        assert run_list(context).rows[0].running_pid == os.getpid()
     assert status(context).live == ()
 
 

@@ -14,8 +14,9 @@ from skillgit.app.history.diff.text import diff
 from skillgit.app.history.log import log
 from skillgit.app.history.plumbing import events, sql
 from skillgit.app.history.requests import LogRequest
+from skillgit.app.history.run_list import run_list
 from skillgit.app.history.show import show
-from skillgit.app.history.status import runs, status
+from skillgit.app.history.status import status
 from skillgit.app.workspace.revision import resolve
 from skillgit.app.workspace.workspace import open_workspace
 from skillgit.errors import RevisionNotFoundError
@@ -45,7 +46,7 @@ def asked(context):
     return {
         "log": log(context),
         "best": show(context, "best"),
-        "runs": runs(context),
+        "runs": run_list(context).rows,
         "cost": cost(context, None),
         "head": show(context, "head"),
         "diff": diff(context, "v0", "head"),
