@@ -121,6 +121,9 @@ KEYS: Final = (
     _key("live.follow", "f", "Follow the newest event, or stay", "live", footer="follow"),
     _key("live.stop", "K", "Stop after this step", "live", footer="stop after this step"),
     _key("live.close", "q ctrl+q", "Close; training goes on", "live", footer="close"),
+    _key(
+        "screen.close", "q", "Close, back to the screen before", "compare", "item", "event", "printed", footer="close"
+    ),
     _key("screen.back", "escape", "Back", "history", "compare", "item", "event", "printed", "live", "dialog"),
 )
 """Every key, in the order in which help lists them."""
@@ -128,8 +131,10 @@ KEYS: Final = (
 BY_ID: Final[Mapping[str, Key]] = {key.id: key for key in KEYS}
 
 
-PINNED: Final = ("app.help", "command.prompt", "app.quit", "live.close")
-"""What the line of keys always has at its right end."""
+PINNED: Final = ("app.help", "command.prompt")
+"""What the line of keys always has at its right end, before the way out."""
+WAYS_OUT: Final = ("live.close", "screen.close", "app.quit")
+"""What leads out, the nearest first; the line of keys ends with the first one that holds."""
 FIRST: Final[Mapping[str, tuple[str, ...]]] = {
     "runs": (
         "list.open",

@@ -15,7 +15,9 @@ from skillgit.tui.screens.compare import CompareScreen
 from skillgit.tui.screens.event import EventScreen
 from skillgit.tui.screens.item import ItemScreen
 from skillgit.tui.screens.live import LiveScreen
+from skillgit.tui.screens.printed import PrintedScreen
 from skillgit.tui.widgets.lines import KeyLine
+from skillgit.tui.widgets.painted_lines import Paragraphs
 from skillgit.verbs.verb import Verb
 
 SESSION = (
@@ -133,5 +135,30 @@ def test_every_key_of_a_screen_is_in_its_palette_which_a_right_click_opens(visit
         await press(pilot)
         assert app.screen is not screen
         assert type(app.screen).__name__ == "CommandPalette"
+
+    visit(scenario)
+
+
+@pytest.mark.parametrize("name", [*PLACES, "printed"])
+def test_q_goes_back_from_every_screen_and_leaves_only_the_first_one(visit, press, name):
+    async def scenario(app, pilot):
+        screens = {
+            "compare": lambda: CompareScreen("v0", "v3"),
+            "item": lambda: ItemScreen("q01", RUN, "v3"),
+            "event": lambda: EventScreen(app.screen.events.event_at(2)),
+            "printed": lambda: PrintedScreen("Text", {"Text": ("blame", "v3")}),
+            "live": lambda: LiveScreen(RUN, last=RUN),
+        }
+        history = app.screen
+        await app.push_screen(screens[name]())
+        await press(pilot, "question_mark")
+        lines = app.screen.query_one(Paragraphs).lines
+        written = ["".join(part.text for part in line).split() for line in lines]
+        assert sum("q" in words[:2] for words in written) == 1, "help says of a key what it does here"
+        await press(pilot, "escape", "q")
+        assert app.screen is history
+        assert not app._exit
+        await pilot.press("q")
+        assert app._exit
 
     visit(scenario)

@@ -127,6 +127,8 @@ class CompareScreen(SearchScreen):
     BINDINGS: ClassVar[list[BindingType]] = bindings("compare", "tabs", "find")
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (WIDE, "-wide")]  # noqa: RUF012 - as Textual declares it
 
+    action_screen_close = SearchScreen.action_screen_back
+
     def __init__(self, a: str, b: str) -> None:
         super().__init__()
         self.a, self.b = a, b

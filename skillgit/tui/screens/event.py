@@ -219,6 +219,8 @@ class EventScreen(VersionScreen):
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("event", "tabs", "find")
 
+    action_screen_close = SearchScreen.action_screen_back
+
     def __init__(self, row: LogRow) -> None:
         super().__init__()
         self._row = row

@@ -42,8 +42,10 @@ _INDENT: Final = "  "
 _LONG: Final = 100_000  # characters of a conversation that is laid out in a thread
 
 
-class TrajectoryView(RenderedLines[ItemTrajectory]):
+class TrajectoryView(RenderedLines[ItemTrajectory], inherit_bindings=False):
     """What happened, from its beginning; one that is shown already stays where it is."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("list", "find")  # arrows turn to other versions
 
     def show_trajectory(self, trajectory: ItemTrajectory) -> None:
         if trajectory != self.facts or self._message:
@@ -128,6 +130,8 @@ class ItemScreen(SearchScreen):
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("item", "find")
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]  # noqa: RUF012 - as Textual declares it
+
+    action_screen_close = SearchScreen.action_screen_back
 
     def __init__(self, item: str, run: str, version: str = "", *, against: LogRow | None = None) -> None:
         super().__init__()

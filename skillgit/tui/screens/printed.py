@@ -95,6 +95,8 @@ class PrintedScreen(SearchScreen):
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("printed", "tabs", "find")
 
+    action_screen_close = SearchScreen.action_screen_back
+
     def __init__(self, title: str, prints: Mapping[str, prints.Words]) -> None:
         super().__init__()
         self._heading, self._names, self._words, self._at = title, list(prints), list(prints.values()), 0

@@ -7,7 +7,7 @@ either, and every other focus 30 ms.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from rich.text import Text
@@ -21,7 +21,7 @@ from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Input, Static
 
-from skillgit.tui.keymap import FIRST, KEYS, PINNED, bindings
+from skillgit.tui.keymap import FIRST, KEYS, PINNED, WAYS_OUT, bindings, shown
 from skillgit.tui.widgets.painted_lines import Painted, Part, app_of, as_text, columns, rendered
 from skillgit.verbs.filter_language import TOKENS
 from skillgit.view.surface import Style
@@ -104,15 +104,22 @@ class KeyLine(Widget):
     def _bindings_changed(self, screen: Screen[Any]) -> None:
         if not (self.is_attached and screen is self.screen and screen.app.app_focus):
             return
-        active = {
-            entry.binding.id: (entry.binding, entry.enabled) for entry in reversed(screen.active_bindings.values())
-        }
+        active = dict[str | None, tuple[Binding, bool]]()
+        for entry in reversed(screen.active_bindings.values()):
+            binding = entry.binding
+            if binding.key_display not in {None, shown(binding.key)}:
+                if binding.id in active:
+                    continue
+                # something nearer has the key that is written as a rule, or a text is typed: another one does it
+                binding = replace(binding, key_display=shown(binding.key))
+            active[binding.id] = (binding, entry.enabled)
         focus = screen.focused.ancestors_with_self if screen.focused is not None else ()
         near = next((FIRST[node.id] for node in focus if node.id is not None and node.id in FIRST), None)
-        ids = near or [key.id for key in KEYS if key.footer and key.id not in PINNED]
+        ids = near or [key.id for key in KEYS if key.footer and key.id not in {*PINNED, *WAYS_OUT}]
+        fixtures = (*PINNED, *[name for name in WAYS_OUT if name in active][:1])
         keys = (
             tuple(active[name] for name in ids if name in active),
-            tuple(active[name] for name in PINNED if name in active),
+            tuple(active[name] for name in fixtures if name in active),
         )
         if keys != self.keys:
             self.keys = keys
