@@ -5,17 +5,19 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from unittest import mock
+from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
+from remembered import remembered
 from test_history import step
 from toy import History, ToyBackend, ToyEnvironment, run_to_end, trainer
 
-from skillgit.domain.event_kinds import EventKind
+from skillgit.domain.event import Event
 from skillgit.domain.evidence_names import LOOKS, PATCH
+from skillgit.domain.gate_decision import Decision
 from skillgit.domain.leaks import Secrets
-from skillgit.domain.proposal import Change, Origin
+from skillgit.domain.proposal import Change
 from skillgit.engine.earlier_attempts import Attempts, Fate, within
 from skillgit.engine.optimizer_memory import Background, history_section
 
@@ -66,7 +68,9 @@ def test_a_tie_is_called_a_tie_and_says_how_many_items_moved():
     text = history_section([step(1, score=0.5, current=0.5), step(3, epoch=3)])
     assert "  equal score: 1 items fixed, 2 broken" in text
     assert text.count("equal score") == 1
-    assert "equal score" not in history_section([step(1, score=0.5, current=0.5, bound=True)])
+    tie = step(1, score=0.5, current=0.5)
+    bound = replace(tie, evaluation=replace(tie.evaluation, unneeded=1))
+    assert "equal score" not in history_section([bound])
 
 
 def test_what_the_skill_has_now_is_not_said_again():
@@ -82,7 +86,7 @@ def test_what_the_skill_has_now_is_not_said_again():
 FATES = ["kept", "elsewhere", "rejected", "skipped", "union", "left out", "look", "text kept", "text rejected"]
 
 
-def made(step: int, fate: str, items: list[str]) -> tuple[object, dict[str, bytes]]:
+def made(step: int, fate: str, items: list[str]) -> tuple[Event, dict[str, bytes]]:
     """Return the event of a step that made one edit for ``items``, and its files."""
     edit = {"op": "append", "content": f"- rule {step}", "anchor": "", "status": "applied", "items": items}
     patch: dict[str, object] = {"title": f"title {step}", "edits": [edit]}
@@ -97,11 +101,12 @@ def made(step: int, fate: str, items: list[str]) -> tuple[object, dict[str, byte
     if fate == "look":
         look = {"ending": "dropped", "proposals": [edit]}
         files[LOOKS] = json.dumps([look, {"ending": "written again", "proposals": [edit]}]).encode()
-    cls = EventKind.ACCEPTED if fate in {"kept", "elsewhere", "text kept"} else EventKind.REJECTED
-    cls = EventKind.SKIPPED if fate in {"skipped", "union", "look"} else cls
-    event = mock.Mock(spec=cls, step=step, origin=Origin.STEP, base=0, taken_up_by=99 if fate == "union" else None)
-    event.version = step if "kept" in fate else 1000 + step
-    return event, files
+    if fate in {"skipped", "union", "look"}:
+        return remembered(decision=None, step=step, taken_up_by=99 if fate == "union" else None), files
+    if fate not in {"kept", "elsewhere", "text kept"}:
+        return remembered(decision=Decision.REJECT, step=step), files
+    event = remembered(decision=Decision.ACCEPT, step=step)
+    return replace(event, version=step if "kept" in fate else 1000 + step), files
 
 
 @given(st.lists(st.tuples(st.sampled_from(FATES), st.sets(st.sampled_from("abc"), min_size=1)), max_size=8))
@@ -135,8 +140,7 @@ def test_every_edit_that_names_an_item_is_told_with_what_became_of_it(history):
 def test_an_edit_that_a_later_candidate_took_up_is_told_once():
     attempts = Attempts()
     event, files = made(1, "union", ["a", "b"])
-    event.taken_up_by = 2
-    attempts.take(event, files)
+    attempts.take(replace(event, taken_up_by=2), files)
     attempts.take(*made(2, "kept", ["a"]))
     assert [edit.step for edit in attempts.edits("a", since=1, until=2)] == [2]
     assert [edit.fate for edit in attempts.edits("b", since=1, until=2)] == [Fate.JOINED]

@@ -121,7 +121,7 @@ def test_a_candidate_that_scores_more_with_too_many_tokens_is_refused():
         gate = GATE | {"max_tokens_per_item": limit}
         events = [one.event for one in run(skill=SEED, backend=CountingBackend(), gate=gate)]
         (step,) = (event for event in events if event.kind in CANDIDATES)
-        assert type(step) is kind
+        assert step.kind is kind
         assert step.verdict.score > step.verdict.current
         assert ("gate.max_tokens_per_item" in step.why) == (kind is EventKind.REJECTED)
 
