@@ -234,8 +234,9 @@ def _hint(text: str, status: int, endpoint: Endpoint) -> str:
     if "max_tokens" in text or "completion tokens" in text:
         return "lower calls.max_output_tokens"
     if "temperature" in text:
-        own = f" and model.{endpoint.backend}_temperature" if endpoint.backend != "claude_chat" else ""
-        return f"the model takes no such temperature: leave calls.temperature{own} empty"
+        own = f"model.{endpoint.backend}_temperature"
+        keys = "calls.temperature" if endpoint.backend == "claude_chat" else f"calls.temperature and {own}"
+        return f"the model takes no such temperature: leave {keys} empty"
     if match := _SAMPLING.search(text):
         return f"the model takes no such {match[1]}: leave model.{match[1]} empty"
     if "reasoning" in text:

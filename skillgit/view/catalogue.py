@@ -111,7 +111,7 @@ ELSEWHERE = {
     "plugin": "export --as plugin",
     "train --placebo": "-o train.placebo=N",
     "gate --markdown": "--output -",
-    "log --rejected": "log, which shows them unless --no-rejected is given",
+    "log --rejected": "log",
     "shorten --rules": "shorten",
     "tui --mouse": "tui",
 }

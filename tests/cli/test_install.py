@@ -291,7 +291,7 @@ def test_a_copy_that_is_gone_cannot_be_brought_back(trained, place, claude):
 
 
 def test_candidates_and_commits_are_called_as_people_read_them(trained, place, claude):
-    rows = json.loads(skillgit("log", "--rejected", "--json", cwd=trained).out)["events"]
+    rows = json.loads(skillgit("log", "--json", cwd=trained).out)["events"]
     name = next(f"{RUN}/r{row['step']}" for row in rows if row["kind"] == "rejected" and row["origin"] == "step")
     assert skillgit("install", name, "--to", "claude", cwd=trained, env=claude).out.startswith(
         f"{place} holds {name}; "

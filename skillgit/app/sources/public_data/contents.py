@@ -13,6 +13,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from errno import EINVAL
 from pathlib import Path
 from typing import IO
 
@@ -109,6 +110,10 @@ class _Guard:
             yield
         except _BROKEN as error:
             raise self._refusal(first_line(error)) from error
+        except OSError as error:
+            if error.errno != EINVAL:  # a directory that names a place before the archive's beginning
+                raise
+            raise self._refusal("it names places that it does not have") from error
 
     def _refusal(self, why: str) -> DataError:
         return DataError(f"the archive {self._archive.name} is refused: {why}", hint=_HINT)
