@@ -123,7 +123,7 @@ def main(repository: Path, folder: Path) -> None:
                 (folder / f"{name}.png").write_bytes(drawn(asyncio.run(take(copy, play))))
     with (
         copied(repository, "dark") as copy,
-        wire_server(latency=0.2, process=True) as wire,
+        wire_server(latency=0.8, process=True) as wire,
         training(copy, wire, **NOW),
     ):
         (folder / "live.png").write_bytes(drawn(asyncio.run(take(copy, live))))

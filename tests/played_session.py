@@ -73,7 +73,7 @@ class Player:
 
     def __init__(self, terminal: Terminal, repository: Path, run: str = RUN) -> None:
         self.terminal, self.repository = terminal, repository
-        listed = json.loads(skillgit("log", run, "--rejected", "--json", cwd=repository).out)
+        listed = json.loads(skillgit("log", run, "--json", cwd=repository).out)
         self.events: list[Event] = listed["events"]
 
     async def sees(self, *wanted: str, gone: str = "") -> str:

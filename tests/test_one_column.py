@@ -40,11 +40,13 @@ async def look():
 asyncio.run(look())
 """
 TOOL = f"""{COLUMN}
+from skillgit.app.history.requests import RunsRequest
 from skillgit.app.workspace.context import Context
 from skillgit.mcp import answers
+from skillgit.mcp.arguments import Pace
 from skillgit.mcp.server import History
 
-print(History(Context.from_process(Path.cwd())).runs().model_dump_json())
+print(History(Context.from_process(Path.cwd())).runs(RunsRequest(), Pace(20)).model_dump_json())
 print(answers.RUNS.model_json_schema()["$defs"]["RunRow"]["properties"]["twice"]["type"])
 """
 
