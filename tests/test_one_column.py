@@ -40,7 +40,7 @@ async def look():
 asyncio.run(look())
 """
 TOOL = f"""{COLUMN}
-from skillgit.app.history.requests import RunsRequest
+from skillgit.verbs.runs import RunsRequest
 from skillgit.app.workspace.context import Context
 from skillgit.mcp import answers
 from skillgit.mcp.arguments import Pace
