@@ -93,7 +93,8 @@ def test_items_say_what_they_ask_and_what_was_answered():
 
 def test_a_line_of_items_opens_the_item(visit, press):
     async def scenario(app, pilot):
-        await press(pilot, "m", "j")
+        await press(pilot, "m")
+        await press(pilot, "j")
         await press(pilot, "enter")
         assert isinstance(app.screen, ItemScreen)
 
