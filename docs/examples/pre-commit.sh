@@ -8,8 +8,17 @@ staged=$(mktemp -d)
 trap 'rm -rf "$staged"' EXIT
 trap 'exit 1' HUP INT TERM
 
-git diff --cached --name-only --no-renames -z -- 'skills/*/*' |
-  tr '\0' '\n' | cut -d / -f 1-2 | sort -u > "$staged/changed"
+# A skill is a folder of skills/, and any folder with a SKILL.md.
+git diff --cached --name-only --no-renames -z | tr '\0' '\n' |
+  while IFS= read -r path; do
+    folder=$path
+    while [ "$folder" != "${folder%/*}" ]; do
+      folder=${folder%/*}
+      case $folder in skills/*/*) ;; skills/*) printf '%s\n' "$folder" ;; esac
+      git --literal-pathspecs ls-files --error-unmatch -- "$folder/SKILL.md" > /dev/null 2>&1 || continue
+      printf '%s\n' "$folder"
+    done
+  done | sort -u > "$staged/changed"
 
 status=0
 while IFS= read -r folder; do
