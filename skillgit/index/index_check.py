@@ -62,7 +62,7 @@ OF_ROWS = (ArithmeticError, AttributeError, LookupError, OSError, TypeError, Val
 
 def drop_damaged(repo: Repo) -> HistoryError | None:
     """Remove the index on disk if it contradicts git, which takes as long as building it; return the error then."""
-    if fault(repo) in {None, IndexFault.UNUSABLE}:
+    if fault(repo) in {None, IndexFault.MISSING, IndexFault.UNUSABLE}:
         return None
     with suppress(OSError):
         schema.discard(path_of(repo))

@@ -130,12 +130,21 @@ def _plugin(point: EntryPoint, brings: Distribution | None) -> Plugin:
 
 def find_environment(name: str, root: Path) -> Loaded[type[Environment]]:
     """Return the environment called ``name``, or the one at ``path/to/file.py:Class`` under ``root``."""
-    return cast("Loaded[type[Environment]]", _load(ENVIRONMENTS, "environment", name, root))
+    return cast(
+        "Loaded[type[Environment]]", _with_info("environment", name, _load(ENVIRONMENTS, "environment", name, root))
+    )
 
 
 def find_backend(name: str, root: Path) -> Loaded[type[Backend]]:
     """Return the backend called ``name``, or the one at ``path/to/file.py:Class`` under ``root``."""
-    return cast("Loaded[type[Backend]]", _load(BACKENDS, "backend", name, root))
+    return cast("Loaded[type[Backend]]", _with_info("backend", name, _load(BACKENDS, "backend", name, root)))
+
+
+def _with_info(kind: str, name: str, loaded: Loaded[object]) -> Loaded[object]:
+    """Return ``loaded``, or refuse what does not say what it is, as a class of another kind does not."""
+    if not hasattr(loaded.cls, "info"):
+        raise UsageError(f"{kind} '{name}' has no attribute 'info'", hint="docs/extending.md shows one")
+    return loaded
 
 
 def find_strategy(name: str, root: Path) -> Loaded[type]:
@@ -215,9 +224,13 @@ def _plugins(group: str, name: str) -> Mapping[str, Plugin]:
 def _imported(module: str, kind: str, name: str) -> ModuleType:
     try:
         return importlib.import_module(module)
-    except Exception as error:  # a plug-in may fail to import in any way; the user asked for this one
+    except (Exception, SystemExit) as error:  # a plug-in may fail to import in any way; the user asked for this one
         hint = "reinstall it, or install its extra"
-        raise UsageError(f"{kind} '{name}' cannot be loaded: {error}", hint=hint) from error
+        raise UsageError(f"{kind} '{name}' cannot be loaded: {_reason(error)}", hint=hint) from error
+
+
+def _reason(error: BaseException) -> str:
+    return f"it ends the program, with {error.code!r}" if isinstance(error, SystemExit) else str(error)
 
 
 def _from_file(kind: str, name: str, root: Path) -> Loaded[object]:
@@ -228,8 +241,8 @@ def _from_file(kind: str, name: str, root: Path) -> Loaded[object]:
     try:
         files = read_files(path, path.parent)
         module = load_file(path, files)
-    except Exception as error:  # the file is the user's own and may fail in any way
-        raise UsageError(f"{path} cannot be loaded: {error}", hint=f"python {path} shows where") from error
+    except (Exception, SystemExit) as error:  # the file is the user's own and may fail in any way
+        raise UsageError(f"{path} cannot be loaded: {_reason(error)}", hint=f"python {path} shows where") from error
     cls = _attribute(module, attribute, name, kind)
     return Loaded(cls=cls, source=source_of_files(attribute, files, path.parent))
 

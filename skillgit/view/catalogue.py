@@ -114,5 +114,12 @@ ELSEWHERE = {
     "log --rejected": "log",
     "shorten --rules": "shorten",
     "tui --mouse": "tui",
+    "gate --library": "lint --library DIR --base REV",
+    "export --layout": "--as",
+    "export --csv": "--as csv",
+    "export --mlflow": "--as mlflow",
+    "diff --tui": "tui A..B",
+    "mcp --http": "serve --mcp --port N",
+    "verify --claim": "verify CLAIM",
 }
 """What other programs, or earlier versions of this one, call a command or an option of one."""

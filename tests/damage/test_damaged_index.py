@@ -18,7 +18,7 @@ from inside import run
 from sample_run import write_run
 from soaking import sampled
 
-from skillgit.index import refresh, schema
+from skillgit.index import index_check, refresh, schema
 from skillgit.store.repo import Repo
 
 if TYPE_CHECKING:
@@ -248,3 +248,10 @@ def test_a_repository_without_damage_has_nothing_removed(shelf) -> None:
     assert shelf.run("sql", "SELECT CAST(x'ff' AS TEXT)")[0] == 2
     assert shelf.run("sql", "SELECT nothing FROM event")[0] == 2
     assert shelf.index.stat().st_ino == before
+
+
+def test_an_index_that_is_missing_is_not_blamed(repo) -> None:
+    """What fails in a repository that was never indexed fails for another reason."""
+    write_run(repo)
+    assert not index_check.path_of(repo).exists()
+    assert index_check.drop_damaged(repo) is None

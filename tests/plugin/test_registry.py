@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from skillgit.errors import NotFoundError, UsageError
+from skillgit.plugin import registry
 from skillgit.plugin.registry import BACKENDS, ENVIRONMENTS, find_environment, installed, load_backend, load_environment
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def test_an_unknown_name_gets_the_nearest(tmp_path: Path):
 
 
 def test_a_class_may_live_in_a_file_of_the_user(tmp_path: Path):
-    (tmp_path / "mine.py").write_text("class Mine: pass\n")
+    (tmp_path / "mine.py").write_text("class Mine: info = None\n")
     assert load_environment("mine.py:Mine", tmp_path).__name__ == "Mine"
     with pytest.raises(UsageError, match="has no class 'Other'"):
         load_environment("mine.py:Other", tmp_path)
@@ -57,7 +58,7 @@ def test_files_of_one_name_in_two_folders_are_two_modules(tmp_path: Path):
     for folder in ("one", "two"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "mine.py").write_text(
-            f"import helper\nclass Mine:\n    where = helper.WHERE\n    folder = '{folder}'\n"
+            f"import helper\nclass Mine:\n    info = None\n    where = helper.WHERE\n    folder = '{folder}'\n"
         )
         (tmp_path / folder / "helper.py").write_text(f"WHERE = '{folder}'\n")
     one, two = (load_environment(f"{folder}/mine.py:Mine", tmp_path) for folder in ("one", "two"))
@@ -68,7 +69,7 @@ def test_files_of_one_name_in_two_folders_are_two_modules(tmp_path: Path):
 
 def test_modules_beside_a_file_are_loaded_anew_with_it_and_hide_nothing_that_is_installed(tmp_path: Path):
     (tmp_path / "mine.py").write_text(
-        "import json\nfrom parts import first\nclass Mine:\n    seen = first.SEEN, json.dumps([])\n"
+        "import json\nfrom parts import first\nclass Mine:\n    info = None\n    seen = first.SEEN, json.dumps([])\n"
     )
     (tmp_path / "json.py").write_text("1 / 0\n")
     (tmp_path / "parts").mkdir()
@@ -81,7 +82,7 @@ def test_modules_beside_a_file_are_loaded_anew_with_it_and_hide_nothing_that_is_
 
 def test_the_source_of_a_file_is_its_bytes_with_those_of_the_modules_beside_it(tmp_path: Path):
     (tmp_path / "mine.py").write_text(
-        "class Mine:\n    def go(self):\n        from parts.first import x\nclass Other: pass\n"
+        "class Mine:\n    info = None\n    def go(self):\n        from parts.first import x\nclass Other: info = None\n"
     )
     (tmp_path / "parts").mkdir()
     (tmp_path / "parts" / "first.py").write_text("from . import second\nx = 1\n")
@@ -116,7 +117,7 @@ def test_a_package_that_is_installed_to_be_edited_is_known_by_its_bytes(tmp_path
     (info / "entry_points.txt").write_text(f"[skillgit.envs]\n{name} = {name}.mine:Mine\n")
     (info / "direct_url.json").write_text(json.dumps({"url": "file:///x", "dir_info": {"editable": editable}}))
     (package / "__init__.py").touch()
-    (package / "mine.py").write_text(f"from {name} import scoring\nclass Mine: pass\n")
+    (package / "mine.py").write_text(f"from {name} import scoring\nclass Mine: info = None\n")
     (package / "scoring.py").write_text("VALUE = 1\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     installed.cache_clear()
@@ -128,3 +129,18 @@ def test_a_package_that_is_installed_to_be_edited_is_known_by_its_bytes(tmp_path
         installed.cache_clear()
     assert (before.version, bool(before.code)) == (("", True) if editable else (f"{name} 1.0", False))
     assert (before != after) == editable
+
+
+@pytest.mark.parametrize("code", ["0", "3", "'enough'", ""])
+def test_a_file_that_ends_the_program_cannot_be_loaded(tmp_path, code):
+    (tmp_path / "mine.py").write_text(f"import sys\nsys.exit({code})\n")
+    for load in (registry.find_environment, registry.find_backend, registry.find_strategy):
+        with pytest.raises(UsageError, match=r"mine\.py cannot be loaded: it ends the program, with"):
+            load("mine.py:Mine", tmp_path)
+
+
+@pytest.mark.parametrize(("load", "kind"), [(load_environment, "environment"), (load_backend, "backend")])
+def test_a_class_of_another_kind_is_refused(tmp_path, load, kind):
+    (tmp_path / "mine.py").write_text("class Mine: pass\n")
+    with pytest.raises(UsageError, match=f"{kind} 'mine.py:Mine' has no attribute 'info'"):
+        load("mine.py:Mine", tmp_path)

@@ -1,7 +1,7 @@
 """The rules of Agent Skills: what each demands, how much it matters, and how to fix what breaks it.
 
-Source: the specification of Agent Skills (agentskills.io) and its reference validator ``skills-ref``. ``docs/
-agent-skills.md`` lists the same rules; a test compares both.
+Source: the specification of Agent Skills (agentskills.io) and its reference validator ``skills-ref``.
+``docs/moving.md`` lists the same rules; a test compares both.
 """
 
 from __future__ import annotations
