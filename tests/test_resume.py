@@ -168,18 +168,6 @@ def test_a_run_goes_on_with_the_configuration_that_it_recorded(capped, unbroken,
     assert refs(repository) == unbroken[0]
 
 
-@pytest.mark.slow
-def test_a_run_whose_branch_is_checked_out_says_what_a_commit_there_would_do(capped, tmp_path):
-    repository, tree = tmp_path / "repository", tmp_path / "tree"
-    shutil.copytree(capped, repository)
-    skillgit("train", "--run", "small", "--max-calls", "1", "--quiet", cwd=repository, code=7)
-    assert "checked out" not in skillgit("train", "--run", "small", "--max-calls", "1", cwd=repository, code=7).err
-    git("worktree", "add", "-q", str(tree), "run/small", cwd=repository)
-    said = skillgit("train", "--run", "small", "--max-calls", "1", cwd=repository, code=7).err
-    assert f"warning: run/small is checked out in {tree}, whose files stay as they are" in said
-    assert f"git -C {tree} reset --hard" in said
-
-
 def test_a_run_shows_its_settings_and_each_line_is_an_override_that_changes_nothing(capped):
     lines = skillgit("show", "v0", "--settings", cwd=capped).out.splitlines()
     assert {"train.num_epochs=2", "train.batch_size=20", "optimizer.lr_scheduler=cosine"} <= {*lines}

@@ -130,21 +130,12 @@ def _plugin(point: EntryPoint, brings: Distribution | None) -> Plugin:
 
 def find_environment(name: str, root: Path) -> Loaded[type[Environment]]:
     """Return the environment called ``name``, or the one at ``path/to/file.py:Class`` under ``root``."""
-    return cast(
-        "Loaded[type[Environment]]", _with_info("environment", name, _load(ENVIRONMENTS, "environment", name, root))
-    )
+    return cast("Loaded[type[Environment]]", _load(ENVIRONMENTS, "environment", name, root))
 
 
 def find_backend(name: str, root: Path) -> Loaded[type[Backend]]:
     """Return the backend called ``name``, or the one at ``path/to/file.py:Class`` under ``root``."""
-    return cast("Loaded[type[Backend]]", _with_info("backend", name, _load(BACKENDS, "backend", name, root)))
-
-
-def _with_info(kind: str, name: str, loaded: Loaded[object]) -> Loaded[object]:
-    """Return ``loaded``, or refuse what does not say what it is, as a class of another kind does not."""
-    if not hasattr(loaded.cls, "info"):
-        raise UsageError(f"{kind} '{name}' has no attribute 'info'", hint="docs/extending.md shows one")
-    return loaded
+    return cast("Loaded[type[Backend]]", _load(BACKENDS, "backend", name, root))
 
 
 def find_strategy(name: str, root: Path) -> Loaded[type]:

@@ -137,10 +137,3 @@ def test_a_file_that_ends_the_program_cannot_be_loaded(tmp_path, code):
     for load in (registry.find_environment, registry.find_backend, registry.find_strategy):
         with pytest.raises(UsageError, match=r"mine\.py cannot be loaded: it ends the program, with"):
             load("mine.py:Mine", tmp_path)
-
-
-@pytest.mark.parametrize(("load", "kind"), [(load_environment, "environment"), (load_backend, "backend")])
-def test_a_class_of_another_kind_is_refused(tmp_path, load, kind):
-    (tmp_path / "mine.py").write_text("class Mine: pass\n")
-    with pytest.raises(UsageError, match=f"{kind} 'mine.py:Mine' has no attribute 'info'"):
-        load("mine.py:Mine", tmp_path)

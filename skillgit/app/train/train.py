@@ -69,13 +69,11 @@ from skillgit.index import queries, spending
 from skillgit.store.commit_message import Recorded
 from skillgit.store.event_writer import RunWriter
 from skillgit.store.evidence import lost_evidence, read_evidence
-from skillgit.store.exchange.merging import checked_out
 from skillgit.store.git_binary import until_kept
 from skillgit.store.history import run_names
 from skillgit.store.history_reader import read_run, runs, skill_at
 from skillgit.store.lock import RunLock
 from skillgit.store.notes import feedback_reader
-from skillgit.store.refs import run_branch
 from skillgit.store.repair import repair_run
 from skillgit.store.repo import Repo
 
@@ -465,13 +463,8 @@ class Training:
         return not_above(score, split.value, best.get(split), version_label(row.version))
 
     def _doubts(self) -> Iterator[str]:
-        """Say before the run goes on why it may not be the one that it would have been, and what may undo it."""
+        """Say before the run goes on why it may not be the one that it would have been."""
         run, events = self.session.run, [record.event for record in self._recorded]
-        if tree := checked_out(self._workspace.repo).get(run_branch(run)):
-            yield (
-                f"warning: run/{run} is checked out in {tree}, whose files stay as they are while the branch moves: a"
-                f" commit there would take the training back; git -C {shlex.quote(tree)} reset --hard follows it"
-            )
         lacking = lacking_calls(self.session.calls.ledger, events)
         if lacking and events[-1].kind is not EventKind.RUN_FINISHED:
             yield (
