@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from documents import ROOT, blocks, code
+from documents import DOCS, ROOT, blocks, code
 from program import git, skillgit, surroundings
 
 EXECUTED = blocks("README.md", "sh", mark="executed")
@@ -103,6 +103,17 @@ def test_the_configuration_of_an_agent_is_resolved_and_planned(tmp_path):
     assert {"model.target_backend=claude_code_exec", "model.claude_code_exec_model_backend=openai_chat"} <= {*settings}
     plan = skillgit("train", "agent.yaml", "--dry-run", cwd=repository)
     assert "claude_code_exec asks its model several times a call" in plan.out + plan.err
+
+
+def test_every_configuration_that_a_page_marks_so_is_resolved(tmp_path):
+    skillgit("init", "skills", "--env", "searchqa", cwd=tmp_path)
+    examples = [
+        (page.name, block) for page in DOCS.glob("*.md") for block in blocks(page.name, "yaml", mark="resolved")
+    ]
+    assert {name for name, _ in examples} == {"configuration.md", "benchmarks.md"}
+    for name, block in examples:
+        (tmp_path / "skills" / f"{name}.yaml").write_text(block, encoding="utf-8")
+        assert "model.optimizer_backend=openai_chat" in skillgit("config", f"{name}.yaml", cwd=tmp_path / "skills").out
 
 
 def test_the_environment_and_the_backend_of_the_guide_work(tmp_path):

@@ -10,13 +10,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from documents import DOCS
 from program import surroundings
 from trained_runs import trained_run
 
 from skillgit.errors import ExitCode
 
-ROOT = Path(__file__).parents[1]
-DOCUMENT = ROOT / "docs" / "walkthrough.md"
+DOCUMENT = DOCS / "walkthrough.md"
 BLOCK = re.compile(r"(?<=```console\n).*?(?=```)", flags=re.DOTALL)
 OID = re.compile(r"\b[0-9a-f]{7,40}\b")
 

@@ -1,4 +1,4 @@
-"""Where a test kit was that is in ``skillgit.testing`` now; this sentence goes with the next release."""
+"""The former place of a test kit that is in ``skillgit.testing``; removed with the next release."""
 
 from __future__ import annotations
 
