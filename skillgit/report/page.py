@@ -234,6 +234,11 @@ SETTINGS: Final[Table[RunSetting]] = Table(
     )
 )
 
+
+def paragraphs(text: str) -> list[str]:
+    return [part.strip() for part in re.split(r"\n\s*\n", text) if part.strip()]
+
+
 FILTERS = {
     "score": lambda value: score(value) or "–",  # noqa: RUF001 - a dash
     "delta": delta,
@@ -242,7 +247,7 @@ FILTERS = {
     "date": "{:%Y-%m-%d %H:%M} UTC".format,
     "rfc3339": numbers.rfc3339,
     "cut": lambda text, most=400: fit(one_line(text), most),
-    "paragraphs": lambda text: [part.strip() for part in re.split(r"\n\s*\n", text) if part.strip()],
+    "paragraphs": paragraphs,
     "pieces": pieces,
     "short": numbers.short,
     "price": numbers.price,

@@ -276,11 +276,13 @@ class SkillgitApp(App[None]):
         """Yield what the keys of ``screen`` do, for the command palette; who does it has the focus, or is around it."""
         focus = screen.focused.ancestors_with_self if screen.focused is not None else []
         nodes = (*focus, screen, *screen.walk_children(), self)
-        for key, keys in keymap.in_force(self.rebound):
+        owners = {keymap.shown(name): active.binding.id for name, active in screen.active_bindings.items()}
+        for key, bound in keymap.in_force(self.rebound):
+            keys = [name for name in bound if owners.get(name, key.id) == key.id]
             node = next((node for node in nodes if hasattr(node, f"action_{key.action}")), None)
             if node is not None and key.id != "app.palette":
                 action = partial(self.run_action, key.action, node)
-                yield SystemCommand(f"{key.label}  ({' '.join(keys)})", key.id, action)
+                yield SystemCommand(f"{key.label}  ({' '.join(keys)})" if keys else key.label, key.id, action)
 
     def handle_bindings_clash(self, clashed_bindings: set[Binding], node: DOMNode) -> None:
         del node

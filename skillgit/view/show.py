@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from json import loads
 from typing import TYPE_CHECKING
@@ -73,21 +73,46 @@ _LABEL = 8
 _WIDEST = 100
 
 
+_FIRST = frozenset({"score", "gate", "fixed", "broken", "items"})
+"""What comes before the difference of an event, by label."""
+
+
 def lines(report: Shown, screen: Screen, now: datetime, diff_screen: Screen) -> Iterator[str]:
-    """Yield everything about an event; ``diff_screen`` says whether the diff is to be coloured."""
-    yield from _head(report, screen, now)
+    """Yield everything about an event: what the gate saw, what changed and why, then what else is recorded.
+
+    The seed changed nothing, so that its text comes last. ``diff_screen`` says whether the diff is to be coloured.
+    """
+    facts = _grouped(all_facts(report, screen, now))
+    diff = coloured(report.diff, diff_screen) if diff_screen.colour else plain(report.diff)
+    change = ["", *diff] if report.diff else []
     columns = min(screen.width, _WIDEST)
+    yield from _head(report, screen, now)
+    yield from _labelled([fact for fact in facts if fact[0] in _FIRST], screen, columns)
+    yield from change if report.row.base is not None else ()
     for paragraph in report.event.why.split("\n\n") if report.event.why else ():
         yield ""
         yield from wrap(paragraph, columns)
-    yield ""
-    for label, text in all_facts(report, screen, now):
-        parts = (part for own in text.split("\n") for part in wrap(own, columns - _LABEL if columns else 0))
+    yield from _labelled([fact for fact in facts if fact[0] not in _FIRST], screen, columns)
+    yield from change if report.row.base is None else ()
+
+
+def _labelled(facts: Sequence[tuple[str, Sequence[str]]], screen: Screen, columns: int) -> Iterator[str]:
+    if facts:
+        yield ""
+    for label, texts in facts:
+        parts = (part for text in texts for own in text.split("\n") for part in wrap(own, max(0, columns - _LABEL)))
         for number, line in enumerate(parts):
             yield f"{screen.paint(Style.FAINT, label.ljust(_LABEL)) if number == 0 else ' ' * _LABEL}{line}"
-    if report.diff:
-        yield ""
-        yield from coloured(report.diff, diff_screen) if diff_screen.colour else plain(report.diff)
+
+
+def _grouped(facts: Iterable[tuple[str, str]]) -> list[tuple[str, list[str]]]:
+    """Return labels with all texts that belong to them."""
+    groups: list[tuple[str, list[str]]] = []
+    for label, text in facts:
+        if label or not groups:
+            groups.append((label, []))
+        groups[-1][1].append(text)
+    return groups
 
 
 def all_facts(report: Shown, screen: Screen, now: datetime) -> Iterator[tuple[str, str]]:
@@ -101,12 +126,7 @@ def all_facts(report: Shown, screen: Screen, now: datetime) -> Iterator[tuple[st
 
 def recorded_facts(report: Shown, screen: Screen) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yield what the commit of an event says, a label with the lines that belong to it."""
-    groups: list[tuple[str, list[str]]] = []
-    for label, text in _facts(report, screen):
-        if label or not groups:
-            groups.append((label, []))
-        groups[-1][1].append(text)
-    return ((label, tuple(texts)) for label, texts in groups)
+    return ((label, tuple(texts)) for label, texts in _grouped(_facts(report, screen)))
 
 
 def _head(report: Shown, screen: Screen, now: datetime) -> Iterator[str]:

@@ -111,7 +111,7 @@ def test_show_stat_tells_how_much_changed(skillgit, fake):
     fake("history.show.show", sample.SHOWN["v7"])
     fake("history.log.changes", [(sample.V7, b" SKILL.md | 2 +-\n")])
     shown = skillgit("show", "v7", "--stat").text
-    assert shown.endswith(" SKILL.md | 2 +-\n")
+    assert "\n\n SKILL.md | 2 +-\n\n" in shown
     assert "@@" not in shown
 
 

@@ -129,8 +129,10 @@ def test_every_key_of_a_screen_is_in_its_palette_which_a_right_click_opens(visit
         await app.push_screen(screens[name]())
         await press(pilot)
         screen, keys = app.screen, keymap.at(*PLACES[name])
-        told = {command.help for command in app.get_system_commands(screen)}
-        assert {key.id for key in keys} - told == {"app.palette"}
+        listed = list(app.get_system_commands(screen))
+        assert {key.id for key in keys} - {command.help for command in listed} == {"app.palette"}
+        named = [name for command in listed for name in command.title.partition("  (")[2].removesuffix(")").split()]
+        assert named.count("q") == 1, "a key is named where it does something else"
         await pilot.click(screen.focused, button=3)
         await press(pilot)
         assert app.screen is not screen

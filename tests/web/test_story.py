@@ -122,7 +122,8 @@ def read_a_rule(person: Person) -> None:
     with page.expect_download() as download:
         person.use(page.get_by_role("link", name="Download .skill"))
     assert download.value.suggested_filename.endswith(".skill")
-    person.use(page.locator("#text").locator("xpath=..").get_by_role("link", name=re.compile("v1")))
+    person.use(page.locator("summary:has(#text)"))
+    person.use(page.locator(".skill-text").get_by_role("link", name=re.compile("v1")))
     page.get_by_role("heading", name=re.compile("Why|rule", re.IGNORECASE)).first.wait_for()
     assert page.url.split("?")[0].endswith("/v1/why")
     page.get_by_text(re.compile(r"tr-\d+")).first.wait_for()

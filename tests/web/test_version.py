@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pytest
+from browser import NEEDS_CHROMIUM, PHONE, window
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from markupsafe import Markup
@@ -107,11 +108,40 @@ def test_a_page_has_every_fact_of_show(repository: Path, visitor: httpx2.Client)
         report = event_detail(context, row["commit"]).shown
         page = shown(visitor, report.row.label)
         names = {text(term).lower() for term in page.iter("dt")}
-        for label, _ in all_facts(report, Screen(), datetime.now(UTC)):
-            there = by_id(page, SECTIONS[label]) is not None if label in SECTIONS and label not in names else False
+        places = {element.get("id") for element in page.iter("h2")}
+        change = text(section(page, "change")) if "change" in places else ""
+        for label, words in all_facts(report, Screen(), datetime.now(UTC)):
+            there = SECTIONS.get(label) in places or all(line in change for line in words.splitlines())
             assert not label or label in names or there, (report.row.label, label)
         kinds.add(row["kind"])
     assert {"run-started", "accepted", "rejected", "run-finished"} <= kinds
+
+
+def test_a_reason_is_said_once_and_an_edit_that_the_change_shows_is_not_said_again(
+    repository: Path, visitor: httpx2.Client, changed: str
+) -> None:
+    detail = event_detail(Context.from_process(repository), f"{RUN}/{changed}")
+    page = text(shown(visitor, changed))
+    assert detail.findings
+    assert detail.edits
+    for words in detail.shown.event.why.split("\n\n"):
+        assert page.count(words.partition(" (tr-")[0]) == 2, words  # and once in the commit's message
+    for edit in detail.edits:
+        assert page.count(f"{edit.op} in {edit.file}") >= 1
+        assert page.count(edit.content) == 2, edit.content  # in the change, and in the text
+
+
+@NEEDS_CHROMIUM
+@pytest.mark.parametrize("size", [{"width": 1400, "height": 900}, PHONE], ids=["desk", "phone"])
+def test_the_change_of_every_version_begins_in_the_first_window(served: Served, browser, size) -> None:
+    versions = [row["version"] for row in asked(served.repository, "log", RUN)["events"] if row["version"]]
+    assert versions
+    with window(browser, served, viewport=size) as (page, ear):
+        for version in dict.fromkeys(versions):
+            page.goto(f"{served.origin}/run/{RUN}/v{version}")
+            lines = page.locator("#change ~ figure ins, #change ~ figure del")
+            assert not lines.count() or lines.first.bounding_box()["y"] < size["height"], version
+        assert ear.complaints == []
 
 
 @pytest.mark.parametrize("layout", ["unified", "split", "word"])
@@ -313,4 +343,4 @@ def test_a_note_that_was_measured_otherwise_says_in_what(repository: Path, chang
     words = ("notes", "--ref=skillgit/evals", "append", "-m", json.dumps(line), commit)
     git(*who, *words, cwd=copy)
     with serving(copy) as served, served.visit() as visitor:
-        assert "not as the run: other model, items" in text(section(shown(visitor, changed), "record"))
+        assert "not as the run: other model, items" in text(section(shown(visitor, changed), "since"))

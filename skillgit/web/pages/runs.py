@@ -8,6 +8,7 @@ from functools import partial
 from itertools import accumulate, groupby
 from typing import Any, Final
 
+from skillgit.app.history.requests import LogRequest
 from skillgit.domain.address import version_label
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.skill_rules import rules
@@ -20,6 +21,7 @@ from skillgit.verbs import browse
 from skillgit.verbs.cost import COST, CostRequest
 from skillgit.verbs.diff import SHOWN_SETTINGS, RunSetting, ShowRequest
 from skillgit.verbs.filter_language import TOKENS, narrowed
+from skillgit.verbs.log import LOG
 from skillgit.verbs.report import IN_SHORT, RUN_REPORT, ReportRequest, SummaryRequest
 from skillgit.verbs.runs import RUNS, RunsRequest
 from skillgit.view import log, numbers
@@ -176,7 +178,7 @@ def events_page(visit: Visit) -> Answer:
         "events.html",
         "Events",
         # filters of a log are not those of a list of events; without any both print the same
-        () if narrowing.is_filtered else ("log", run.name, "--graph", "-n", str(EVENTS)),
+        () if narrowing.is_filtered else LOG.words(LogRequest(words=(run.name,), graph=True, limit=EVENTS)),
         run=run,
         listing=listing,
         lines=[*zip(listing.rows, graph.rows, strict=True)],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from operator import itemgetter
 from typing import Any, Final
@@ -15,12 +15,12 @@ from skillgit.app.workspace.workspace import or_none
 from skillgit.domain.address import parse, version_label
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.skill import DOCUMENT
-from skillgit.domain.text_diff import DiffAllowance
+from skillgit.domain.text_diff import DiffAllowance, Sign
 from skillgit.errors import NotFoundError, RevisionNotFoundError, UsageError
 from skillgit.index.rows import LogRow
-from skillgit.report.page import rule
+from skillgit.report.page import paragraphs, rule
 from skillgit.verbs.deliver import ARCHIVE, EXPORTED_SKILL
-from skillgit.verbs.diff import EVENT_DETAIL, TEXT_DIFF, DiffRequest, KnownEvaluation, Shown, ShowRequest
+from skillgit.verbs.diff import EVENT_DETAIL, TEXT_DIFF, DiffRequest, EventDetail, KnownEvaluation, Shown, ShowRequest
 from skillgit.verbs.rules import BLAME, WHY, BlameRequest, BlameRow, WhyRequest
 from skillgit.view import numbers
 from skillgit.view.search import search_facts
@@ -41,7 +41,7 @@ SECTIONS: Final = {
     **dict.fromkeys(("says", "memory"), "guidance"),
     "skipped": "reasons",
     "checks": "checks",
-    **dict.fromkeys(("known", "noted"), "record"),
+    **dict.fromkeys(("known", "noted"), "since"),
 }
 """What ``skillgit show`` says of an event that has a section of the page, by label; the rest is a list of facts."""
 _WITH_DETAILS = frozenset({"edits", "cost"})  # whose further lines are tables of the page
@@ -97,6 +97,8 @@ def version_page(visit: Visit) -> Answer:
     name, layout = str(row.address), _choice(visit, "diff", _LAYOUTS)
     detail = EVENT_DETAIL.ask(visit.context, ShowRequest(revision=name))
     change = or_none(lambda: TEXT_DIFF.ask(visit.context, DiffRequest(a=name)))
+    files = change.files if change else ()
+    added = {line.text for file in files for hunk in file.hunks for line in hunk.lines if line.sign is Sign.ADDED}
     verdict, cost = detail.shown.event.verdict, detail.shown.event.cost
     # what a slow update proposes is measured as the version that merges it
     is_compared = row.base is not None and row.kind != EventKind.SLOW_PROPOSED
@@ -113,11 +115,13 @@ def version_page(visit: Visit) -> Answer:
         verdict=verdict,
         gate_rule=rule(verdict),
         base=change.a if change else None,
-        difference=DiffAllowance().take(change.files if change else ()),
+        difference=DiffAllowance().take(files),
+        in_change=lambda text: added.issuperset(filter(None, text.splitlines())),
         layout=layout,
         layouts=_LAYOUTS,
         search=[(label.capitalize(), text) for label, text in search_facts(detail.shown)],
         facts=[*_facts(detail.shown)],
+        reasons=[*_reasons(detail)],
         around=detail.around,
         document=_document(visit, row) if row.version is not None or row.kind in _WITH_TEXT else None,
         item_address=partial(address, "run", row.run, "items", **sides),
@@ -134,6 +138,19 @@ def _facts(shown: Shown) -> Iterator[tuple[str, tuple[str, ...]]]:
         is_elsewhere = label in SECTIONS and not (label == "skipped" and not shown.left_out)
         if not is_elsewhere:
             yield label, texts[:1] if label in _WITH_DETAILS else texts
+
+
+def _reasons(detail: EventDetail) -> Iterator[tuple[str, Sequence[str]]]:
+    """Yield why an event came to be, as it says, and what analysts saw: each once, with the items it is seen in."""
+    rest = list(detail.findings)
+    for paragraph in paragraphs(detail.shown.event.why):
+        finding = next((finding for finding in rest if f" rollouts: {finding.pattern}" in paragraph), None)
+        if finding is None:
+            yield paragraph, ()
+        else:
+            rest.remove(finding)
+            yield paragraph.partition(finding.pattern)[0] + finding.pattern, finding.items
+    yield from ((f"{numbers.plural(finding.count, 'rollout')}: {finding.pattern}", finding.items) for finding in rest)
 
 
 def _choice(visit: Visit, name: str, values: tuple[str, ...]) -> str:
@@ -173,6 +190,7 @@ def _document(visit: Visit, row: LogRow) -> dict[str, object]:
         "view": view if is_short else "text",
         "lines": lines[:LINES],
         "left_out": max(0, len(lines) - LINES),
+        "is_wanted": bool(row.base is None or visit.value("file") or visit.value("view")),
         "body": rendered(text or "", origin, files) if is_rendered else None,
         "is_text": text is not None,
     }
