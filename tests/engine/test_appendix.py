@@ -4,7 +4,6 @@ import asyncio
 import json
 
 import pytest
-from dying import check_resume
 from toy import SEED, History, ToyBackend, analyse, run_to_end, trainer
 
 from skillgit.domain.event import CANDIDATES
@@ -138,8 +137,3 @@ def test_a_damaged_region_keeps_reminders_out_instead_of_hiding_them():
     object.__setattr__(made.start, "skill", damaged)
     asyncio.run(run_to_end(made, history))
     assert history[1].event.kind is EventKind.SKIPPED
-
-
-@pytest.mark.soak
-def test_a_killed_run_with_reminders_ends_like_an_unbroken_one():
-    check_resume(lambda: ToyBackend(script=noting("mind the dune", edits=True)), every=5, optimizer=ON)

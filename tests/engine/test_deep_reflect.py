@@ -3,9 +3,7 @@ from __future__ import annotations
 import asyncio
 import json
 
-import pytest
-from dying import check_resume
-from toy import SEED, History, ToyBackend, ToyEnvironment, items, run_to_end, trainer
+from toy import SEED, History, ToyBackend, ToyEnvironment, run_to_end, trainer
 
 from skillgit.domain.evaluation import FailedToEvaluate, Scored
 from skillgit.domain.trajectory import Item, Rollout, Trajectory
@@ -107,9 +105,3 @@ def test_the_choice_is_diverse_in_types_and_independent_of_the_order():
     assert diverse(session, found[::-1], 4, step=1) == chosen
     assert diverse(session, found, 0, step=1) == ()
     assert {rollout.item.id for rollout in diverse(session, found, 99, step=2)} == {r.item.id for r in found}
-
-
-@pytest.mark.soak
-def test_a_killed_run_with_probes_ends_like_an_unbroken_one():
-    check_resume(ToyBackend, every=5, gradient=ON, train=SHORT | {"num_epochs": 2})
-    assert items("train", 1)

@@ -7,6 +7,7 @@ import gc
 from dataclasses import replace
 
 import pytest
+from soaking import sampled
 from toy import History, ToyBackend, ToyEnvironment, run_to_end, trainer
 
 from skillgit.domain.cost import Caps
@@ -132,7 +133,7 @@ def test_a_judge_whose_reply_was_of_no_use_is_asked_anew():
     assert len(backend.requests) == answered, "the target's answers are not bought again"
 
 
-@pytest.mark.parametrize("name", RAISED)
+@pytest.mark.parametrize("name", sampled(RAISED, 5))
 def test_a_run_goes_on_though_an_item_is_spoilt_each_time(name):
     history = History()
     environment = Broken("score", raising(RAISED[name]))

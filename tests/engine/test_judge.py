@@ -4,12 +4,10 @@ import asyncio
 import json
 
 import pytest
-from soaking import soak
-from toy import SEED, History, ToyBackend, ToyEnvironment, run_to_end, trainer
+from toy import SEED, History, ToyBackend, ToyEnvironment, trainer
 
 from skillgit.calls.ledger import Ledger
 from skillgit.domain.evaluation import Split
-from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.gate_decision import Decision, NoRegression
 from skillgit.engine.evaluate import WAVE, evaluate, order
 from skillgit.engine.gating import judge
@@ -184,34 +182,6 @@ def test_a_test_that_no_candidate_can_pass_costs_nothing():
     found = toy.judged(HALF.document + "\n- coral dune\n")
     assert found.verdict.decision is Decision.REJECT, "four of eight items can be fixed, and four are not enough"
     assert (toy.asked, found.evaluation.scored, found.evaluation.unneeded) == (0, 0, 8)
-
-
-@pytest.mark.parametrize(
-    "gate", [soak({"policy": "paired", "alpha": 0.3}), {"repeats": 2}, soak({"no_regression": "all"})]
-)
-def test_a_whole_run_with_any_gate_can_be_killed_and_resumed(gate):
-    class Killed(BaseException):
-        pass
-
-    unbroken = History()
-    backend = ToyBackend()
-    asyncio.run(run_to_end(trainer(backend, unbroken, gate=gate), unbroken))
-    assert {t.event.kind for t in unbroken} & {EventKind.ACCEPTED, EventKind.REJECTED}
-    for kill_at in range(5, len(backend.requests), 11):
-        ledger, history, first, second = Ledger.in_memory(), History(), ToyBackend(), ToyBackend()
-        answer = first.complete
-
-        async def dying(request, answer=answer, kill_at=kill_at, first=first):
-            if len(first.requests) == kill_at - 1:
-                raise Killed
-            return await answer(request)
-
-        first.complete = dying  # type: ignore[method-assign]
-        with pytest.raises(Killed):
-            asyncio.run(run_to_end(trainer(first, history, ledger=ledger, gate=gate), history))
-        asyncio.run(run_to_end(trainer(second, history, ledger=ledger, gate=gate), history))
-        assert [t.event for t in history] == [t.event for t in unbroken]
-        assert len(first.requests) + len(second.requests) == len(backend.requests)
 
 
 class Recovering(ToyEnvironment):

@@ -6,13 +6,10 @@ import json
 import pytest
 from toy import SEED, History, ToyBackend, ToyEnvironment, run_to_end, trainer
 
-from skillgit.calls.ledger import Ledger
-from skillgit.domain.cost import Caps
 from skillgit.domain.evaluation import Split
 from skillgit.domain.event import RunOutcome
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.gate_decision import Decision
-from skillgit.errors import BudgetError
 
 
 def run(backend: ToyBackend, **options) -> History:
@@ -76,42 +73,6 @@ def test_nothing_is_remembered_after_the_last_epoch():
     assert [
         event.memory for event in (t.event for t in run(ToyBackend())) if event.kind is EventKind.SLOW_PROPOSED
     ] == [""]
-
-
-def test_workers_do_not_change_a_run():
-    runs = []
-    for workers in (1, 16):
-        history = History()
-        made = trainer(ToyBackend(), history, gradient={"analyst_workers": workers, "minibatch_size": 1})
-        runs.append([(t.event, t.skill, t.evidence) for t in asyncio.run(run_to_end(made, history))])
-    assert runs[0] == runs[1]
-
-
-class Killed(BaseException):
-    pass
-
-
-def test_a_run_killed_at_any_call_and_resumed_equals_an_unbroken_one_and_repeats_no_call():
-    backend = ToyBackend()
-    unbroken = run(backend)
-    calls = len(backend.requests)
-    for kill_at in range(1, calls + 1, 3):
-        ledger, history = Ledger.in_memory(), History()
-        first = ToyBackend()
-        answer = first.complete
-
-        async def dying(request, answer=answer, kill_at=kill_at, first=first):
-            if len(first.requests) == kill_at - 1:
-                raise Killed
-            return await answer(request)
-
-        first.complete = dying  # type: ignore[method-assign]
-        with pytest.raises(Killed):
-            asyncio.run(run_to_end(trainer(first, history, ledger=ledger), history))
-        second = ToyBackend()
-        asyncio.run(run_to_end(trainer(second, history, ledger=ledger), history))
-        assert [(t.event, t.skill, t.evidence) for t in history] == [(t.event, t.skill, t.evidence) for t in unbroken]
-        assert len(first.requests) + len(second.requests) == calls
 
 
 def test_items_that_cannot_be_evaluated_make_the_gate_indecisive_and_score_nothing():
@@ -187,23 +148,3 @@ def test_the_edit_budget_is_enforced_in_code():
     history = run(ToyBackend(script=script), train={"num_epochs": 1, "batch_size": 8, "seed": 1}, optimizer=optimizer)
     assert history[1].event.patch.applied == 2
     assert len(history[1].event.edits) == 2
-
-
-def test_a_cap_stops_the_run_before_the_call_and_a_larger_one_goes_on_to_the_same_end():
-    backend = ToyBackend()
-    unbroken = run(backend)
-    calls = len(backend.requests)
-    ledger, history, second = Ledger.in_memory(), History(), ToyBackend()
-    with pytest.raises(BudgetError):
-        asyncio.run(run_to_end(trainer(second, history, ledger=ledger, caps=Caps(max_calls=calls // 2)), history))
-    assert len(second.requests) == calls // 2
-    asyncio.run(run_to_end(trainer(second, history, ledger=ledger), history))
-    assert [t.event for t in history] == [t.event for t in unbroken]
-    assert len(second.requests) == calls
-
-
-def test_costs_add_up_to_the_calls_that_were_made():
-    backend = ToyBackend()
-    history = run(backend)
-    assert history.state().cost.calls == len(backend.requests)
-    assert history.state().cost.tokens_in == 10 * len(backend.requests)

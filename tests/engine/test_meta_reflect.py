@@ -4,7 +4,6 @@ import asyncio
 import json
 
 import pytest
-from dying import check_resume
 from toy import History, ToyBackend, run_to_end, trainer
 
 from skillgit.domain.event_kinds import EventKind
@@ -103,21 +102,6 @@ def test_the_prompt_tells_what_accepted_and_rejected_edits_did_and_the_memory():
     assert "step 1 (epoch 1)" in asked[1].partition("<record")[0]
     assert "epoch 1 reflection reject" in asked[1].partition("<record")[0]
     assert "<memory>\n- words help\n</memory>" in asked[2]
-
-
-@pytest.mark.soak
-def test_a_killed_run_with_reflections_ends_like_an_unbroken_one():
-    unbroken = check_resume(ToyBackend, every=4, optimizer=ON)
-    assert {event.kind for event in reflections(unbroken)} <= {
-        EventKind.ACCEPTED,
-        EventKind.REJECTED,
-        EventKind.SKIPPED,
-    }
-
-
-def test_workers_do_not_change_a_run_with_reflections():
-    runs = [run(ToyBackend(), optimizer=ON, gradient={"analyst_workers": workers}) for workers in (1, 8)]
-    assert [t.event for t in runs[0]] == [t.event for t in runs[1]]
 
 
 def test_a_reflection_out_of_place_contradicts_the_history():

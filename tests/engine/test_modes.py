@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 from collections import Counter
 
 import pytest
-from soaking import soak
 from toy import SEED, WORDS, History, ToyBackend, ToyEnvironment, run_to_end, trainer
+from update_modes import SCRIPT, body, listed, missing
 
-from skillgit.calls.ledger import Ledger
 from skillgit.domain.document_rewrite import UpdateMode, rewritten
 from skillgit.domain.edit import Edit, Op, apply
 from skillgit.domain.event import CANDIDATES
@@ -24,73 +22,9 @@ KEEP = "<!-- skillgit:keep -->\n- people say so\n<!-- /skillgit:keep -->"
 SLOW = "<!-- skillgit:slow -->\n- guidance\n<!-- /skillgit:slow -->"
 
 
-def missing(prompt: str) -> list[str]:
-    return sorted(set(re.findall(r"lacks (\w+)", prompt)))
-
-
-def body(prompt: str) -> str:
-    return re.search(r"<body[^>]*>\n(.*?)\n</body>", prompt, re.DOTALL).group(1)
-
-
-def suggest(prompt: str) -> str:
-    found = [
-        {"type": "add_rule", "title": word, "instruction": f"add {word}", "priority": "high", "items": ["train1", "no"]}
-        for word in missing(prompt)[:1]
-    ]
-    return json.dumps({"title": "suggest", "suggestions": found})
-
-
-def carry_out(prompt: str) -> str:
-    wanted = re.findall(r'"instruction": "add (\w+)"', prompt)
-    return json.dumps({"title": "carried out", "body": body(prompt) + "".join(f"\n- {word}" for word in wanted)})
-
-
-def listed(prompt: str, kind: str) -> list[dict]:
-    drafts = [
-        draft
-        for text in re.findall(r"<patches[^>]*>\n(.*?)\n</patches[^>]*>", prompt, re.DOTALL)
-        for draft in json.loads(text)
-    ]
-    return [entry for draft in drafts for entry in draft.get(kind, [])]
-
-
-def merge_suggestions(prompt: str) -> str:
-    joined: dict[str, dict] = {}
-    for entry in listed(prompt, "suggestions"):
-        known = joined.setdefault(entry["instruction"], {**entry, "joins": []})
-        known["joins"].append(entry["number"])
-    return json.dumps({"title": "merged", "suggestions": list(joined.values())})
-
-
-def rewrite(prompt: str) -> str:
-    added = "".join(f"\n- {word}" for word in missing(prompt)[:1])
-    return json.dumps({"title": "rewritten", "body": body(prompt) + added if added else ""})
-
-
-def merge_rewrites(prompt: str) -> str:
-    lines = dict.fromkeys(line for entry in listed(prompt, "rewrites") for line in entry["body"].splitlines())
-    return json.dumps({"title": "merged", "body": "\n".join(lines)})
-
-
-SCRIPT = {
-    "Suggest changes from failures": suggest,
-    "Suggest changes from successes": lambda _: json.dumps({"suggestions": []}),
-    "Rewrite from failures": rewrite,
-    "Rewrite from successes": lambda _: json.dumps({"body": ""}),
-    "Merge suggestions": merge_suggestions,
-    "Merge rewrites": merge_rewrites,
-    "Rank suggestions": lambda _: json.dumps({"selected": [0]}),
-    "Rewrite the skill": carry_out,
-    "Edit budget": lambda _: json.dumps({"edits": 1, "reasoning": "one at a time"}),
-    "Merge and rank edits": lambda prompt: json.dumps({"edits": listed(prompt, "edits")}),
-}
-
-
-def run(
-    script=None, *, skill: Skill | None = None, ledger: Ledger | None = None, **sections
-) -> tuple[History, ToyBackend]:
+def run(script=None, *, skill: Skill | None = None, **sections) -> tuple[History, ToyBackend]:
     backend, history = ToyBackend(script=SCRIPT | (script or {})), History()
-    made = trainer(backend, history, environment=Environment(skill), ledger=ledger, **sections)
+    made = trainer(backend, history, environment=Environment(skill), **sections)
     if skill is not None:
         object.__setattr__(made.start, "skill", skill)
     return asyncio.run(run_to_end(made, history)), backend
@@ -412,39 +346,3 @@ def test_the_skill_stands_once_in_a_prompt():
         prompts = [r.messages[1].text for r in backend.requests if r.model == "optimizer"]
         assert prompts
         assert all(f"\n{prompt}".count("\n<skill ") == prompt.count("\n- begin well") == 1 for prompt in prompts)
-
-
-@pytest.mark.parametrize(
-    "optimizer",
-    [
-        {"skill_update_mode": "rewrite_from_suggestions"},
-        soak({"skill_update_mode": "full_rewrite_minibatch"}),
-        soak({"lr_control_mode": "autonomous"}),
-        {"aggregate": "one_call"},
-    ],
-    ids=lambda optimizer: next(iter(optimizer.values())),
-)
-def test_workers_and_interruptions_do_not_change_a_run_in_any_mode(optimizer):
-    whole = []
-    for workers in (1, 16):
-        history, backend = run(gradient={"analyst_workers": workers, "minibatch_size": 1}, optimizer=optimizer)
-        whole.append([(t.event, t.skill, t.evidence) for t in history])
-    assert whole[0] == whole[1]
-    calls = len(backend.requests)
-    for kill_at in range(1, calls, 7):
-        ledger, history = Ledger.in_memory(), History()
-        first, second = ToyBackend(script=SCRIPT), ToyBackend(script=SCRIPT)
-        answer = first.complete
-
-        async def dying(request, answer=answer, first=first, kill_at=kill_at):
-            if len(first.requests) == kill_at:
-                raise KeyboardInterrupt
-            return await answer(request)
-
-        first.complete = dying  # type: ignore[method-assign]
-        sections = {"gradient": {"minibatch_size": 1}, "optimizer": optimizer}
-        with pytest.raises(KeyboardInterrupt):
-            asyncio.run(run_to_end(trainer(first, history, ledger=ledger, **sections), history))
-        asyncio.run(run_to_end(trainer(second, history, ledger=ledger, **sections), history))
-        assert [(t.event, t.skill, t.evidence) for t in history] == whole[0]
-        assert len(first.requests) + len(second.requests) == calls

@@ -6,11 +6,10 @@ from functools import cache
 from itertools import groupby
 
 import pytest
-from dying import check_resume, facts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from paced import Held, Shuffled, optimizer_for, target_on
-from toy import History, ToyBackend, run_to_end, trainer
+from toy import EVERYTHING, History, ToyBackend, facts, run_to_end, trainer
 
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.placebo import SENTENCES
@@ -20,12 +19,6 @@ from skillgit.strategies.skillopt import step_batches
 
 SHORT = {"num_epochs": 1, "batch_size": 8, "seed": 1}
 SMALL = {"minibatch_size": 2}
-EVERYTHING = {
-    "train": {"num_epochs": 2, "batch_size": 3, "accumulation": 2, "seed": 3, "placebo": 2},
-    "gradient": {"minibatch_size": 2, "use_deep_reflect": True, "deep_reflect_failures": 2},
-    "optimizer": {"longitudinal_pair_policy": "changed", "slow_update_samples": 3, "salvage": True},
-    "gate": {"repeats": 1},
-}
 PLAIN = {"train": {"num_epochs": 2, "batch_size": 3, "seed": 2}, "gradient": {"minibatch_size": 1}}
 
 
@@ -62,10 +55,6 @@ def test_neither_pace_nor_workers_change_an_event_a_cost_or_a_prompt(name, chanc
     backend = Shuffled(chance)
     history = run(backend, workers=workers, **{"plain": PLAIN, "everything": EVERYTHING}[name])
     assert (facts(history), asked(backend)) == alone(name)
-
-
-def test_a_killed_run_in_which_everything_overlaps_ends_like_an_unbroken_one():
-    check_resume(ToyBackend, every=17, **EVERYTHING)
 
 
 def test_an_analyst_begins_before_the_slowest_rollout_has_ended():

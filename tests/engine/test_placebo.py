@@ -4,10 +4,8 @@ import asyncio
 import json
 from random import Random
 
-import pytest
 from toy import History, ToyBackend, run_to_end, trainer
 
-from skillgit.calls.ledger import Ledger
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.placebo import Placebo
 
@@ -65,26 +63,3 @@ def test_without_placebos_nothing_is_said_of_them():
     assert finished.event.placebo is None
     assert "lacebo" not in finished.event.why
     assert "placebo.json" not in finished.evidence
-
-
-def test_a_run_that_is_killed_among_its_placebos_ends_alike_and_repeats_no_call():
-    whole_backend = ToyBackend()
-    whole = run(whole_backend, placebo=2)
-    ledger, history, first = Ledger.in_memory(), History(), ToyBackend()
-    answer, calls = first.complete, len(whole_backend.requests)
-
-    class KilledError(BaseException):
-        pass
-
-    async def dying(request):
-        if len(first.requests) == calls - 5:
-            raise KilledError
-        return await answer(request)
-
-    first.complete = dying
-    with pytest.raises(KilledError):
-        run(first, ledger=ledger, history=history, placebo=2)
-    second = ToyBackend()
-    run(second, ledger=ledger, history=history, placebo=2)
-    assert [(t.event, t.evidence) for t in history] == [(t.event, t.evidence) for t in whole]
-    assert len(first.requests) + len(second.requests) == calls

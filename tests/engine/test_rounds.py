@@ -4,25 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 
 import pytest
 from branching import BranchingBackend, branching, carried_out
-from dying import check_resume, facts
 from soaking import soak
-from toy import History, run_to_end
+from toy import History, facts, run_to_end
 
 from skillgit.calls.ledger import Ledger
-from skillgit.domain.cost import Caps
 from skillgit.domain.event import CANDIDATES, Event
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.proposal import Origin
 from skillgit.engine.session import Transition
-from skillgit.errors import BudgetError
 
 RUNS = [("racing", 9), ("pareto", 2), ("compose", 8)]
 """Strategies, each with a seed whose run has what is new: races, older bases, a join of two lines."""
-every_strategy = pytest.mark.parametrize(("strategy", "seed"), RUNS)
 one_strategy = pytest.mark.parametrize(("strategy", "seed"), [RUNS[0], *(soak(*run) for run in RUNS[1:])])
 
 
@@ -42,62 +38,6 @@ def test_the_runs_have_what_a_kill_could_spoil():
     titles = [event.title for event in events if event.kind is EventKind.SKIPPED]
     assert any(title.startswith("screened out: ") for title in titles)
     assert any(title.startswith("taken up by step ") for title in titles)
-
-
-@one_strategy
-def test_a_run_that_is_killed_at_any_call_ends_the_same_and_repeats_no_call(strategy, seed):
-    check_resume(BranchingBackend, every=43, make=partial(branching, strategy=strategy), train={"seed": seed})
-
-
-@every_strategy
-def test_a_run_that_is_killed_after_every_event_ends_the_same(strategy, seed):
-    whole, history = unbroken(strategy, seed)
-    ledger, resumed, backend = Ledger.in_memory(), History(), BranchingBackend()
-    for _ in range(len(history)):
-        one = branching(backend, resumed, strategy, ledger=ledger, train={"seed": seed})
-        asyncio.run(run_to_end(one, resumed, limit=1))
-    assert facts(resumed) == facts(history)
-    assert len(backend.requests) == len(whole.requests)
-
-
-@one_strategy
-def test_a_run_that_a_cap_ends_again_and_again_ends_the_same_and_costs_the_same(strategy, seed):
-    whole, history = unbroken(strategy, seed)
-    ledger, resumed, backend, most = Ledger.in_memory(), History(), BranchingBackend(), 0
-    while not (resumed and resumed[-1].event.kind is EventKind.RUN_FINISHED):
-        most += 61
-        one = branching(backend, resumed, strategy, ledger=ledger, train={"seed": seed}, caps=Caps(max_calls=most))
-        try:
-            asyncio.run(run_to_end(one, resumed))
-        except BudgetError:
-            assert len(backend.requests) == most
-    assert facts(resumed) == facts(history)
-    assert len(backend.requests) == len(whole.requests)
-
-
-@one_strategy
-def test_workers_do_not_change_a_run(strategy, seed):
-    runs = []
-    for workers in (1, 32):
-        history = History()
-        made = branching(
-            BranchingBackend(),
-            history,
-            strategy,
-            train={"seed": seed},
-            gradient={"analyst_workers": workers, "minibatch_size": 1},
-        )
-        object.__setattr__(made, "session", replace(made.session, workers=workers))
-        made.__post_init__()
-        runs.append(facts(asyncio.run(run_to_end(made, history))))
-    assert runs[0] == runs[1]
-
-
-@every_strategy
-def test_the_costs_of_all_events_add_up_to_the_calls_that_were_made(strategy, seed):
-    backend, history = unbroken(strategy, seed)
-    cost = history.state().cost
-    assert (cost.calls, cost.tokens_in) == (len(backend.requests), 10 * len(backend.requests))
 
 
 def in_a_round(history: History) -> int:
@@ -123,7 +63,7 @@ def edited(history: History) -> Transition:
     return Transition(event=event, skill=text.with_text("SKILL.md", text.document + "\n- heath\n"))
 
 
-@every_strategy
+@one_strategy
 def test_the_edit_of_a_person_ends_a_round_and_the_next_one_begins_with_it(strategy, seed):
     _, history = unbroken(strategy, seed)
     place = in_a_round(history)
@@ -148,7 +88,7 @@ def test_the_edit_of_a_person_ends_a_round_and_the_next_one_begins_with_it(strat
     assert at_once[-1].event.kind is EventKind.RUN_FINISHED
 
 
-@every_strategy
+@one_strategy
 def test_a_candidate_of_a_person_that_was_refused_leaves_the_round_as_it_was(strategy, seed):
     _, history = unbroken(strategy, seed)
     place = in_a_round(history)

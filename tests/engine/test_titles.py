@@ -7,6 +7,7 @@ import json
 from itertools import product
 
 import pytest
+from soaking import soak
 from test_leaks import SecretiveEnvironment
 from toy import SEED, History, ToyBackend, run_to_end, trainer
 
@@ -15,6 +16,7 @@ from skillgit.domain.event import CANDIDATES, Event
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.proposal import Origin
 
+KINDS = ("Analyse failures", "Reflect on an epoch")
 SECRET = "sk-" + "a1B2c3D4" * 5
 WORDS = ("quokka", "walrus", "heron")
 SKIPPED = {
@@ -56,8 +58,9 @@ def assert_named(event: Event, applied: list[str]) -> None:
     assert event.patch.applied == len(applied)
 
 
-@pytest.mark.parametrize("kind", ["Analyse failures", "Reflect on an epoch"])
-@pytest.mark.parametrize("way", SKIPPED)
+@pytest.mark.parametrize(
+    ("kind", "way"), [soak(*pair) if number % 2 else pair for number, pair in enumerate(product(KINDS, SKIPPED))]
+)
 def test_for_any_subset_of_edits_the_words_name_what_was_applied(kind, way):
     optimizer = {"use_slow_update": False, "use_meta_reflect": kind == "Reflect on an epoch", "meta_learning_rate": 3}
     for applied in product((True, False), repeat=len(WORDS)):
@@ -70,7 +73,7 @@ def test_for_any_subset_of_edits_the_words_name_what_was_applied(kind, way):
         assert (REASONING in event.why) == all(applied)
 
 
-@pytest.mark.parametrize("kind", ["Analyse failures", "Reflect on an epoch"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_what_the_budget_left_out_is_not_named(kind):
     reflects = kind == "Reflect on an epoch"
     optimizer = {"use_slow_update": False, "use_meta_reflect": reflects, "meta_learning_rate": 2, "learning_rate": 2}

@@ -144,6 +144,21 @@ REPLIES: dict[str, Callable[[str], str]] = {
 }
 
 
+EVERYTHING: Mapping[str, Mapping[str, object]] = {
+    "train": {"num_epochs": 2, "batch_size": 3, "accumulation": 2, "seed": 3, "placebo": 2},
+    "gradient": {"minibatch_size": 2, "use_deep_reflect": True, "deep_reflect_failures": 2},
+    "optimizer": {
+        "longitudinal_pair_policy": "changed",
+        "slow_update_samples": 3,
+        "salvage": True,
+        "use_meta_reflect": True,
+        "use_skill_aware_reflection": True,
+    },
+    "gate": {"repeats": 1},
+}
+"""Settings of a short run in which every stage of the method is carried out."""
+
+
 class History(RehearsalHistory):
     """The list that stands in for git."""
 
@@ -210,3 +225,8 @@ async def run_to_end(made: Trainer, history: History, limit: int = 100) -> Histo
         history.append(transition)
         state = history.state()
     return history
+
+
+def facts(history: History) -> list[tuple[object, ...]]:
+    """Return all that a run leaves: its events, skills and evidence."""
+    return [(transition.event, transition.skill, transition.evidence) for transition in history]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from itertools import count
+from shutil import copytree
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,27 +17,36 @@ from skillgit.domain.event import Event
 from skillgit.domain.event_kinds import EventKind
 from skillgit.store import history_reader
 from skillgit.store.event_writer import RunWriter
+from skillgit.store.repo import Repo
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from skillgit.store.commit_message import Recorded
-    from skillgit.store.repo import Repo
 
 RUN = "toy-1"
-
-
-@pytest.fixture(params=["pareto", "racing"])
-def branching(request, repo) -> list[Recorded]:
-    return written(repo, request.param)
 
 
 SEEDS = {"pareto": 2, "racing": 9}
 
 
-def written(repo: Repo, strategy: str) -> list[Recorded]:
-    writer = RunWriter(repo, RUN, clock_from(count()))
+@cache
+def prototype(strategy: str, folder: Path) -> list[Recorded]:
+    """Write the run of ``strategy`` once into ``folder``, of which every test has a copy."""
+    writer = RunWriter(Repo.init(folder), RUN, clock_from(count()))
     return [writer.append(t.event, t.skill, t.evidence) for t in branched(strategy, SEEDS[strategy])]
+
+
+@pytest.fixture
+def written(tmp_path_factory, tmp_path) -> Callable[[str], tuple[Repo, list[Recorded]]]:
+    def copied(strategy: str) -> tuple[Repo, list[Recorded]]:
+        folder = tmp_path_factory.getbasetemp() / f"branching-{strategy}"
+        records = prototype(strategy, folder)
+        copytree(folder, tmp_path / strategy)
+        return Repo.discover(tmp_path / strategy), records
+
+    return copied
 
 
 def rewrite(repo: Repo, history: list[Recorded], position: int, *, message=str, parents=list) -> str:
@@ -62,12 +73,14 @@ def sentences(repo: Repo, commit: str) -> list[str]:
     ]
 
 
-def test_a_run_that_branches_reads_as_it_was_written(repo, branching):
-    assert history_reader.read_run(repo, RUN) == branching
+@pytest.mark.parametrize("strategy", SEEDS)
+def test_a_run_that_branches_reads_as_it_was_written(written, strategy):
+    repo, records = written(strategy)
+    assert history_reader.read_run(repo, RUN) == records
 
 
-def test_other_lines_are_further_parents_and_the_tip_stays_the_first_one(repo):
-    records = written(repo, "pareto")
+def test_other_lines_are_further_parents_and_the_tip_stays_the_first_one(written):
+    _, records = written("pareto")
     versions = {record.event.version: record.commit for record in records if record.event.kind is EventKind.ACCEPTED}
     versions[0] = records[0].commit
     tip = records[0].commit
@@ -141,16 +154,16 @@ FORGERIES = [
 
 
 @pytest.mark.parametrize(("strategy", "wanted", "forged", "says"), FORGERIES)
-def test_forged_trailers_of_rounds_are_found(repo, strategy, wanted, forged, says):
-    records = written(repo, strategy)
+def test_forged_trailers_of_rounds_are_found(written, strategy, wanted, forged, says):
+    repo, records = written(strategy)
     position = next(index for index, record in enumerate(records) if wanted(record.event))
     sound = sentences(repo, records[position].commit)
     told = sentences(repo, rewrite(repo, records, position, message=forged))
     assert any(says in sentence for sentence in told if sentence not in sound), told
 
 
-def test_parents_of_another_line_are_found(repo):
-    records = written(repo, "pareto")
+def test_parents_of_another_line_are_found(written):
+    repo, records = written("pareto")
     position = next(index for index, record in enumerate(records) if fork(record.event))
     commit = rewrite(repo, records, position, parents=lambda above: [*above[:1], above[0]])
     assert any("other parents are not these" in sentence for sentence in sentences(repo, commit))

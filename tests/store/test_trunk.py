@@ -5,12 +5,13 @@ from __future__ import annotations
 import subprocess
 
 import pytest
+from soaking import sampled
 
 from skillgit.store import refs
 from skillgit.store.repo import Repo
 from skillgit.store.trunk import trunk, trunk_revision, trunk_tip
 
-NAMES = ["main", "master", "trunk", "develop", "release/2.x", "Hauptzweig"]
+NAMES = sampled(["release/2.x", "main", "master", "trunk", "develop", "Hauptzweig"], 5)
 
 
 def git(folder, *words):

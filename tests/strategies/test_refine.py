@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 from itertools import count
 
 import pytest
-from branching import BranchingBackend, branching, carried_out
-from dying import check_resume, facts
+from branching import BranchingBackend, carried_out
 from hypothesis import given
 from hypothesis import strategies as st
 from sample_run import clock_from
@@ -155,21 +154,6 @@ def test_a_history_of_refine_is_what_fsck_expects(seed, repo):
     records = [writer.append(each.event, each.skill, each.evidence) for each in run(seed)[1]]
     steps_of_run = {record.commit for record in records if record.event.patch is not None}
     assert [each.sentence for each in check_run(repo, "toy-1") if each.commit in steps_of_run] == []
-
-
-def test_a_run_that_is_killed_at_any_call_ends_the_same_and_repeats_no_call():
-    check_resume(BranchingBackend, every=23, make=partial(branching, strategy="refine"), **options(2, num_epochs=2))
-
-
-def test_workers_do_not_change_a_run():
-    runs = []
-    for workers in (1, 32):
-        history = History()
-        made = branching(BranchingBackend(), history, "refine", **options(3))
-        object.__setattr__(made, "session", replace(made.session, workers=workers))
-        made.__post_init__()
-        runs.append(facts(asyncio.run(run_to_end(made, history))))
-    assert runs[0] == runs[1]
 
 
 @pytest.mark.parametrize("mode", ["rewrite_from_suggestions", "full_rewrite_minibatch"])
