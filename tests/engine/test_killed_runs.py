@@ -112,7 +112,7 @@ def dying(backend: ToyBackend, kill_at: int):
         ("one call", 2),
         ("racing", 3),
         ("refine", 2),
-        *(soak(name, 40) for name in MATRIX),
+        *(soak(name, 20) for name in MATRIX),
     ],
 )
 def test_killed_at_a_call_it_goes_on_from_there(name, kills):
