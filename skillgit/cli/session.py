@@ -17,18 +17,18 @@ import click
 from skillgit import mcp, web
 from skillgit.app.exchange.connection import Listener
 from skillgit.app.workspace.context import Context
-from skillgit.app.workspace.request import MisuseError, OfPast
+from skillgit.app.workspace.request import MisuseError
+from skillgit.app.workspace.workspace import Workspace
 from skillgit.cli.diagnostics import Diagnostics
 from skillgit.cli.output import Output, Pager, choose, paints_diffs
 from skillgit.errors import SkillgitError, UsageError
 from skillgit.lazy import loaded_on_use
 from skillgit.verbs.command_line import VerbCommand, shared_notes
-from skillgit.verbs.verb import Answer, Effect, Form, TerminalSession, context_of
+from skillgit.verbs.verb import Answer, Form, TerminalSession
 from skillgit.view.json_values import picked
 from skillgit.view.surface import Screen, can_show_glyphs
 
 with loaded_on_use():
-    from skillgit.app.workspace import workspace
     from skillgit.cli import watchers
     from skillgit.mcp import server as mcp_server
     from skillgit.tui import start as screens
@@ -58,16 +58,11 @@ _SEAL = f"{int.from_bytes(os.urandom(6))};"  # what marks the colours of this pr
 class CommandSession(TerminalSession):
     """One invocation of a command: what it works with, and how it speaks to the user."""
 
-    context: Context
+    workspace: Workspace
     output: Output
     diagnostics: Diagnostics
     form: Form = Form.TEXT
     quiet: bool = False
-
-    def asked(self, context: Context, form: Form, *, quiet: bool) -> CommandSession:
-        """Return the session of one request."""
-        context = replace(context, remark=lambda _: None) if quiet else context
-        return replace(self, context=context, form=form, quiet=quiet)
 
     def present(self, answer: Answer[object]) -> None:
         """Print an answer in the form that was chosen."""
@@ -189,10 +184,10 @@ def carry_out(ctx: click.Context, command: VerbCommand) -> int:
     session = open_session(**{name: notes[name] for name in ("directory", "color", "paging", "debug") if name in notes})
     ctx.meta[CONTEXT] = session.context
     is_quiet = notes.get("quiet", False) or getattr(request, "dry_run", False)
-    session = session.asked(context_of(session.context, request), command.form(ctx), quiet=is_quiet)
-    reads = isinstance(request, OfPast) and command.verb.effect_of(request) is Effect.READS
+    context = replace(session.context, remark=lambda _: None) if is_quiet else session.context
     try:
-        with workspace.one_snapshot() if reads else nullcontext():
+        with Workspace(context, request, still=True) as workspace:
+            session = replace(session, workspace=workspace, form=command.form(ctx), quiet=is_quiet)
             answer = command.verb.run(session, request)
             session.present(answer)
         if answer.error is not None:
@@ -210,7 +205,7 @@ def open_session(
     screen = screen_of(sys.stdout, color, context.environ)
     diagnostics = open_diagnostics(context.environ, color=color, debug=debug)
     return CommandSession(
-        context=replace(context, remark=diagnostics.note),
+        workspace=Workspace(replace(context, remark=diagnostics.note)),
         output=Output(
             sys.stdout.buffer,
             screen=screen,

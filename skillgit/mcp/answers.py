@@ -20,7 +20,8 @@ from typing import Annotated, Any, Final, Union, get_args, get_origin, get_type_
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model, model_validator
 
 from skillgit.app.history.requests import LogRequest
-from skillgit.app.workspace.context import Context
+from skillgit.app.workspace.request import OfPast
+from skillgit.app.workspace.workspace import Workspace
 from skillgit.domain.address import address_of
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.untrusted.model_text import visible
@@ -241,33 +242,30 @@ class _Mark:
 class AnswerPages:
     """Gives lists in pages; a cursor is good for the question that it came with, and for this server only."""
 
-    def __init__(self, context: Context) -> None:
-        self._context = context
-        self._key = context.entropy(32)
+    def __init__(self, key: bytes) -> None:
+        self._key = key
 
     def answer(
         self,
+        workspace: Workspace,
         shape: type[ToolAnswer],
         field: str,
         question: Sequence[str],
         pace: Pace,
-        ask: Callable[[Context], tuple[object, Sequence[object]]],
+        *,
+        ask: Callable[[Workspace], tuple[object, Sequence[object]]],
         **more: object,
     ) -> ToolAnswer:
         """Return what ``ask`` finds, with a page of its rows as ``field``; ``pace`` says which."""
         question = [shape.__name__, field, *question]
-        mark = self._read(pace.cursor, question) if pace.cursor else _Mark(tip=self._tip(), offset=0)
-        result, rows = ask(replace(self._context, as_of=mark.tip) if pace.cursor else self._context)
+        mark = self._read(pace.cursor, question) if pace.cursor else _Mark(tip=_tip(workspace), offset=0)
+        result, rows = ask(workspace.asked(OfPast(as_of=mark.tip)) if pace.cursor else workspace)
         end = mark.offset + pace.limit
         rest = self._written(replace(mark, offset=end), question) if len(rows) > end and mark.tip else ""
         tables = (_TABLES.get(type(row).__name__) for row in rows[mark.offset : end])
         page = zip(rows[mark.offset : end], tables, strict=True)
         records = [row if table is None else table.record(row) for row, table in page]
         return answer(shape, result, **{field: records}, next_cursor=rest, **more)
-
-    def _tip(self) -> str:
-        rows = log.LOG.ask(self._context, LogRequest(all_runs=True, limit=1)).rows
-        return rows[0].commit if rows else ""
 
     def _written(self, mark: _Mark, question: Sequence[object]) -> str:
         data = json.dumps([mark.tip, mark.offset]).encode()
@@ -289,3 +287,8 @@ class AnswerPages:
     def _signature(self, data: bytes, question: Sequence[object]) -> bytes:
         text = json.dumps([data.decode("latin-1"), *question]).encode()
         return hmac.new(self._key, text, sha256).digest()[:_SIGNED]
+
+
+def _tip(workspace: Workspace) -> str:
+    rows = log.LOG.ask(workspace, LogRequest(all_runs=True, limit=1)).rows
+    return rows[0].commit if rows else ""

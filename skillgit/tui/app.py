@@ -22,7 +22,7 @@ from textual.worker import get_current_worker
 from skillgit.app.workspace import command_journal
 from skillgit.app.workspace.command_journal import CommandRecord
 from skillgit.app.workspace.context import Context
-from skillgit.app.workspace.workspace import change_stamp, git_settings, one_snapshot
+from skillgit.app.workspace.workspace import Workspace, change_stamp, git_settings
 from skillgit.errors import SkillgitError
 from skillgit.lazy import loaded_on_use
 from skillgit.tui import commands, keymap, theme
@@ -97,7 +97,7 @@ class SkillgitApp(App[None]):
         start = self._known
         self.set_class(not self.facts.unicode, "-ascii")
         if start is None:
-            self.read(git_settings, setting_names(), then=self._configure, on_error=lambda _: None)
+            self.call(git_settings, setting_names(), then=self._configure, on_error=lambda _: None)
         else:
             self._configure(start.settings)
         self.push_screen(HistoryScreen(self.run_wanted, start))
@@ -133,7 +133,16 @@ class SkillgitApp(App[None]):
         elif name:
             self.notify(f"{THEME} is neither dark nor light", severity="warning", markup=False)
 
-    def read(
+    def read(self, function: Callable[Concatenate[Workspace, P], R], *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - as in call
+        """Call what reads history as it is at one moment; the rest is as in :meth:`call`."""
+
+        def read(context: Context, /, *args: P.args, **kwargs: P.kwargs) -> R:
+            with Workspace(context, still=True) as workspace:
+                return function(workspace, *args, **kwargs)
+
+        self.call(read, *args, **kwargs)
+
+    def call(
         self,
         function: Callable[Concatenate[Context, P], R],
         *args: Any,  # noqa: ANN401 - they are those of the use case
@@ -142,16 +151,15 @@ class SkillgitApp(App[None]):
         group: str = "",
         **kwargs: Any,  # noqa: ANN401 - likewise
     ) -> None:
-        """Run a use case in a thread, and hand its result to ``then`` unless what that belongs to has been closed.
+        """Call a use case in a thread, and hand its result to ``then`` unless what that belongs to has been closed.
 
-        An error goes to ``on_error`` or to the user. Of the reads of one ``group`` only the newest is handed on.
+        An error goes to ``on_error`` or to the user. Of the calls of one ``group`` only the newest is handed on.
         """
 
         def work() -> None:
             worker = get_current_worker()
             try:
-                with one_snapshot():
-                    result = function(self.context, *args, **kwargs)
+                result = function(self.context, *args, **kwargs)
             except SkillgitError as error:
                 outcome = partial(self._hand_on, on_error or self.told, error)
             else:
@@ -172,7 +180,7 @@ class SkillgitApp(App[None]):
         self.notify(f"{error}{hint}", severity="error", markup=False)
 
     def _look(self) -> None:
-        self.read(change_stamp, then=self._looked, on_error=lambda _: None, group="watch")
+        self.call(change_stamp, then=self._looked, on_error=lambda _: None, group="watch")
 
     def _looked(self, standing: str) -> None:
         has_changed, self._seen = bool(self._seen) and standing != self._seen, standing
@@ -241,7 +249,7 @@ class SkillgitApp(App[None]):
         self.push_screen(PromptScreen(), lambda line: self.command(shlex.split(line), look=True) if line else None)
 
     def action_command_log(self) -> None:
-        self.read(command_journal.commands, then=self._adopt, on_error=lambda _: None, group="journal")
+        self.call(command_journal.commands, then=self._adopt, on_error=lambda _: None, group="journal")
         if not isinstance(self.screen, CommandLogScreen):
             self.push_screen(CommandLogScreen(self.ran))
 
@@ -254,7 +262,7 @@ class SkillgitApp(App[None]):
 
     def _exchange(self, verb: str, question: str) -> None:
         """Push or pull, with the one remote that there is or one of several."""
-        self.read(exchange.remotes, then=partial(self._choose_remote, verb, question), group="remotes")
+        self.call(exchange.remotes, then=partial(self._choose_remote, verb, question), group="remotes")
 
     action_remote_push = partialmethod(_exchange, "push", "Push to")
     action_remote_pull = partialmethod(_exchange, "pull", "Pull from")

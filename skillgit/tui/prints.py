@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from skillgit.app.workspace.context import Context
+from skillgit.app.workspace.workspace import Workspace
 from skillgit.tui.widgets.painted_lines import Painted, Part, rendered
 from skillgit.verbs.command_line import read_words
 from skillgit.verbs.items import ItemWords, item_words
@@ -40,13 +40,13 @@ class Printout(NamedTuple):
     leads: Mapping[int, Lead]
 
 
-def read(context: Context, words: Words, ink: Screen) -> Printout:
+def read(workspace: Workspace, words: Words, ink: Screen) -> Printout:
     """Return what the command of ``words`` prints on ``ink``; of a report, the run in short, as its page begins."""
     leads: Mapping[int, Lead] = {}
     verb, request = (IN_SHORT, SummaryRequest(run=words[1])) if words[0] == "report" else read_words(words)
-    answer = verb.run(ReadingSession(context, ink), request)
+    answer = verb.run(ReadingSession(workspace.asked(request), ink), request)
     result: Any = answer.result
-    lines: Iterable[str | bytes] = tuple(answer.for_people(ink, context.clock()))
+    lines: Iterable[str | bytes] = tuple(answer.for_people(ink, workspace.context.clock()))
     match words:
         case ("report", _):
             texts = ((index, row.line, row.text) for index, row in enumerate(result.rules, -len(result.rules)))
@@ -58,7 +58,7 @@ def read(context: Context, words: Words, ink: Screen) -> Printout:
             name = str(result.origin.address)
             leads = dict.fromkeys(range(_ORIGIN_LINES), Lead(name, ("show", name), note=f"enter shows {name}"))
         case ("items", run, *flags) if not {"--checks", "--models"} & set(flags):
-            leads = _items(context, run, answer)
+            leads = _items(workspace, run, answer)
     lines = lines or [sentence for sentence, _ in answer.notes]
     return Printout([(Part(" "), *line) for line in rendered(lines, ink)], leads)
 
@@ -71,19 +71,19 @@ def _reasons(texts: Iterable[tuple[int, int, str]], revision: str) -> Mapping[in
     }
 
 
-def _items(context: Context, run: str, answer: Answer[object]) -> Mapping[int, Lead]:
+def _items(workspace: Workspace, run: str, answer: Answer[object]) -> Mapping[int, Lead]:
     result: Any = answer.result
     rows: Any = tuple(answer.rows)
     newest = [column.name for column in result.columns if column.version is not None][-1:]
-    texts = sayings(context, [f"{run}/{name}" for name in newest], [row["item"] for row in rows])
+    texts = sayings(workspace, [f"{run}/{name}" for name in newest], [row["item"] for row in rows])
     return {
         index: Lead(run, item=row["item"], note=texts.get(row["item"], "")) for index, row in enumerate(rows, start=1)
     }
 
 
-def sayings(context: Context, commits: Sequence[str], items: Sequence[str]) -> dict[str, str]:
+def sayings(workspace: Workspace, commits: Sequence[str], items: Sequence[str]) -> dict[str, str]:
     """Return on one line what each item asks, and what the newest of the versions answered."""
-    return {item: said(words) for item, words in item_words(context, commits, items).items()}
+    return {item: said(words) for item, words in item_words(workspace, commits, items).items()}
 
 
 def said(words: ItemWords) -> str:

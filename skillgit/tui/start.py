@@ -14,7 +14,7 @@ from functools import partial
 from typing import Final
 
 from skillgit.app.workspace.context import Context
-from skillgit.app.workspace.workspace import change_stamp, git_settings
+from skillgit.app.workspace.workspace import Workspace, change_stamp, git_settings
 from skillgit.forks import made_ahead
 from skillgit.index.event_pages import Point
 from skillgit.index.log_filter import Selection
@@ -60,15 +60,17 @@ def named(runs: Sequence[RunRow], name: str) -> str:
 
 def read_start(context: Context, run: str) -> StartPicture:
     """Read what the first picture shows; ``run`` is the run to begin with, empty for the default run."""
-    before, overview = change_stamp(context), browse.overview(context)
-    first = named(overview.runs, run) or overview.run
-    return StartPicture(
-        standing=before,
-        settings=git_settings(context, setting_names()),
-        overview=overview,
-        page=browse.page(context, Selection(run=first), 0, PAGE) if overview.runs else None,
-        scores=browse.score_line(context, first, STEPS) if overview.runs else ((), 1),
-    )
+    before = change_stamp(context)
+    with Workspace(context, still=True) as workspace:
+        overview = browse.overview(workspace)
+        first = named(overview.runs, run) or overview.run
+        return StartPicture(
+            standing=before,
+            settings=git_settings(context, setting_names()),
+            overview=overview,
+            page=browse.page(workspace, Selection(run=first), 0, PAGE) if overview.runs else None,
+            scores=browse.score_line(workspace, first, STEPS) if overview.runs else ((), 1),
+        )
 
 
 @contextmanager
@@ -83,7 +85,8 @@ def browse_history(context: Context, run: str, ends: tuple[str, str] | None, *, 
     if ends is not None:
         a, b = ends
         request = DiffRequest(a=a, b=b or f"{a.rpartition('/')[0]}/head".removeprefix("/"))
-        diff = TEXT_DIFF.ask(context, request)
+        with Workspace(context, still=True) as workspace:
+            diff = TEXT_DIFF.ask(workspace, request)
         sides = [str(row.address) if row is not None else name for row, name in ((diff.a, a), (diff.b, b))]
         app.SkillgitApp(context, opening=partial(compare.CompareScreen, *sides), unicode=unicode).run(mouse=mouse)
         return

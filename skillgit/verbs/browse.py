@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import default_run, find_run
-from skillgit.app.workspace.workspace import open_workspace
+from skillgit.app.workspace.workspace import Workspace
 from skillgit.domain.evaluation import Metric
 from skillgit.domain.statistics import wilson_interval
 from skillgit.errors import RevisionNotFoundError
@@ -49,69 +48,63 @@ class EventPage(EventStretch):
     position: int | None = None  # the place of the event that was asked for; absent if it is not among them
 
 
-def overview(context: Context) -> Overview:
-    with open_workspace(context) as workspace:
-        index = workspace.index
-        rows = queries.run_rows(index, workspace.live())
-        try:
-            default = default_run(workspace) if rows else None
-        except RevisionNotFoundError:
-            # the configured run was deleted; the list shows what there is
-            default = rows[0].name
-        return Overview(
-            runs=rows,
-            run=default or "",
-            failures=tuple((run, str(error)) for run, error in sorted(index.broken.items())),
-            fresh=index.on_disk,
-            checkout=workspace.repo.head()[1],
-        )
+def overview(workspace: Workspace) -> Overview:
+    index = workspace.index
+    rows = queries.run_rows(index, workspace.live())
+    try:
+        default = default_run(workspace) if rows else None
+    except RevisionNotFoundError:
+        # the configured run was deleted; the list shows what there is
+        default = rows[0].name
+    return Overview(
+        runs=rows,
+        run=default or "",
+        failures=tuple((run, str(error)) for run, error in sorted(index.broken.items())),
+        fresh=index.on_disk,
+        checkout=workspace.repo.head()[1],
+    )
 
 
-def page(context: Context, narrowing: Selection, offset: int, limit: int, commit: str = "") -> EventPage:
+def page(workspace: Workspace, narrowing: Selection, offset: int, limit: int, commit: str = "") -> EventPage:
     """Return at most ``limit`` events, without the ``offset`` newest ones."""
-    with open_workspace(context) as workspace:
-        index = workspace.index
-        gathering = event_pages.gather(index, narrowing)
-        index_of_commit = event_pages.place(index, gathering, commit) if commit else None
-        if commit and index_of_commit is not None:
-            offset = index_of_commit // limit * limit
-        total, whole = event_pages.count(index, gathering), narrowing.without_filter()
-        return EventPage(
-            offset=offset,
-            rows=event_pages.rows(index, gathering, offset, limit, total=total),
-            total=total,
-            everything=total if narrowing == whole else event_pages.count(index, whole),
-            position=index_of_commit,
-        )
+    index = workspace.index
+    gathering = event_pages.gather(index, narrowing)
+    index_of_commit = event_pages.place(index, gathering, commit) if commit else None
+    if commit and index_of_commit is not None:
+        offset = index_of_commit // limit * limit
+    total, whole = event_pages.count(index, gathering), narrowing.without_filter()
+    return EventPage(
+        offset=offset,
+        rows=event_pages.rows(index, gathering, offset, limit, total=total),
+        total=total,
+        everything=total if narrowing == whole else event_pages.count(index, whole),
+        position=index_of_commit,
+    )
 
 
-def stretch(context: Context, narrowing: Selection, offset: int, limit: int, total: int) -> EventStretch:
+def stretch(workspace: Workspace, narrowing: Selection, offset: int, limit: int, total: int) -> EventStretch:
     """Return ``limit`` events from ``offset`` on of a list that is known to have ``total``; nothing is counted."""
-    with open_workspace(context) as workspace:
-        rows = event_pages.rows(workspace.index, narrowing, offset, limit, total=total)
-        return EventStretch(offset=offset, rows=rows)
+    rows = event_pages.rows(workspace.index, narrowing, offset, limit, total=total)
+    return EventStretch(offset=offset, rows=rows)
 
 
-def score_line(context: Context, run: str, most: int) -> tuple[tuple[Point, ...], int]:
+def score_line(workspace: Workspace, run: str, most: int) -> tuple[tuple[Point, ...], int]:
     """Return the scores of all of ``run``, oldest first, and every which step they are of: at most ``most``."""
-    with open_workspace(context) as workspace:
-        return event_pages.sampled_points(workspace.index, run, most)
+    return event_pages.sampled_points(workspace.index, run, most)
 
 
-def find_row(context: Context, name: str) -> RunRow:
+def find_row(workspace: Workspace, name: str) -> RunRow:
     """Return the run that ``name`` or its beginning is; a RevisionNotFoundError without one."""
-    with open_workspace(context) as workspace:
-        run = find_run(workspace, name)
-        row = queries.run_row(workspace.index, run, workspace.live())
-        if row is None:
-            raise RevisionNotFoundError(f"there is no run '{run}'", hint="skillgit runs")
-        return row
+    run = find_run(workspace, name)
+    row = queries.run_row(workspace.index, run, workspace.live())
+    if row is None:
+        raise RevisionNotFoundError(f"there is no run '{run}'", hint="skillgit runs")
+    return row
 
 
-def courses(context: Context, runs: Sequence[str], most: int = 24) -> Mapping[str, tuple[float, ...]]:
+def courses(workspace: Workspace, runs: Sequence[str], most: int = 24) -> Mapping[str, tuple[float, ...]]:
     """Return run to the scores of its versions, oldest first, in ``most`` points each."""
-    with open_workspace(context) as workspace:
-        return version_queries.courses(workspace.index, runs, most) if runs else {}
+    return version_queries.courses(workspace.index, runs, most) if runs else {}
 
 
 CURVE_POINTS = 240
@@ -119,38 +112,35 @@ CURVE_POINTS = 240
 
 
 def curves(
-    context: Context, names: Sequence[str], by: Axis = Axis.STEP, *, most: int = CURVE_POINTS
+    workspace: Workspace, names: Sequence[str], by: Axis = Axis.STEP, *, most: int = CURVE_POINTS
 ) -> tuple[RunCurve, ...]:
     """Return the curves of ``names``, each once; of long runs ``most`` even steps and each new best have points."""
-    with open_workspace(context) as workspace:
-        index, live = workspace.index, workspace.live()
+    index, live = workspace.index, workspace.live()
 
-        def curve(run: RunRow) -> RunCurve:
-            rows = event_pages.curve_rows(index, run.name, most, with_spending=by is not Axis.STEP)
-            is_hard = run.metric == Metric.HARD.value
-            points = tuple(
-                CurvePoint(
-                    row=row.row,
-                    x={Axis.STEP: row.row.step, Axis.CALL: row.calls, Axis.DOLLAR: row.usd}[by],
-                    score=row.score,
-                    interval=wilson_interval(row.score, row.items) if is_hard and row.items else None,
-                    is_mark=is_mark(row.row),
-                )
-                for row in rows
+    def curve(run: RunRow) -> RunCurve:
+        rows = event_pages.curve_rows(index, run.name, most, with_spending=by is not Axis.STEP)
+        is_hard = run.metric == Metric.HARD.value
+        points = tuple(
+            CurvePoint(
+                row=row.row,
+                x={Axis.STEP: row.row.step, Axis.CALL: row.calls, Axis.DOLLAR: row.usd}[by],
+                score=row.score,
+                interval=wilson_interval(row.score, row.items) if is_hard and row.items else None,
+                is_mark=is_mark(row.row),
             )
-            return RunCurve(run=run, by=by, points=points, left_out=queries.events_of(index, run.name) - len(points))
+            for row in rows
+        )
+        return RunCurve(run=run, by=by, points=points, left_out=queries.events_of(index, run.name) - len(points))
 
-        runs = dict.fromkeys(find_run(workspace, name) for name in names)
-        return tuple(curve(row) for run in runs if (row := queries.run_row(index, run, live)) is not None)
+    runs = dict.fromkeys(find_run(workspace, name) for name in names)
+    return tuple(curve(row) for run in runs if (row := queries.run_row(index, run, live)) is not None)
 
 
-def cost_by_stretch(context: Context, run: str, most: int) -> tuple[spending.SpentStretch, ...]:
+def cost_by_stretch(workspace: Workspace, run: str, most: int) -> tuple[spending.SpentStretch, ...]:
     """Return what the steps of ``run`` cost, oldest first, many of them taken together to at most ``most``."""
-    with open_workspace(context) as workspace:
-        return spending.spent_stretches(workspace.index, find_run(workspace, run), most)
+    return spending.spent_stretches(workspace.index, find_run(workspace, run), most)
 
 
-def beside(context: Context, rows: Sequence[LogRow]) -> log.Parents:
+def beside(workspace: Workspace, rows: Sequence[LogRow]) -> log.Parents:
     """Return what :func:`~skillgit.app.history.log.parents_beside` does, for a page of events."""
-    with open_workspace(context) as workspace:
-        return log.parents_beside(workspace.repo, rows)
+    return log.parents_beside(workspace.repo, rows)

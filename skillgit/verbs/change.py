@@ -141,7 +141,7 @@ def _note(session: TerminalSession, request: NoteRequest) -> Answer[object]:
     refuse_together(request, "text", "message", "lists", "remove")
     refuse_together(request, "remove", "revision")
     if request.lists:
-        notes = note.list_notes(session.context, request.revision)
+        notes = note.list_notes(session.workspace, request.revision)
         return Answer(
             table=LISTS["note --list"],
             rows=interventions.note_rows(notes) if session.tabular else notes,

@@ -16,7 +16,7 @@ from skillgit.app.setup.config.schema import SECTIONS
 from skillgit.app.setup.run_setup import recorded_config
 from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.shipped_configurations import shipped
-from skillgit.app.workspace.workspace import open_workspace
+from skillgit.app.workspace.workspace import Workspace
 from skillgit.domain.untrusted.allowed_settings import TAKEN
 
 if TYPE_CHECKING:
@@ -51,12 +51,11 @@ def configurations(context: Context) -> tuple[str, ...]:
     return (*own, *shipped())
 
 
-def chosen_config(context: Context, config: str, run: str, overrides: Sequence[str] = ()) -> ResolvedConfig:
+def chosen_config(workspace: Workspace, config: str, run: str, overrides: Sequence[str] = ()) -> ResolvedConfig:
     """Return the configuration ``config``, or the one that ``run`` recorded if that is named."""
     if not run:
-        return load_config(context, config, overrides)
-    with open_workspace(context) as workspace:
-        return recorded_config(context, workspace, run, overrides)
+        return load_config(workspace.context, config, overrides)
+    return recorded_config(workspace.context, workspace, run, overrides)
 
 
 def form_of(config: ResolvedConfig) -> tuple[FormSection, ...]:

@@ -41,9 +41,9 @@ class CostRequest(OfRun, OfSkill, OfPast):
 def _cost(session: VerbSession, request: CostRequest) -> Answer[Spending]:
     refuse_together(request, "all_runs", "run")
     refuse_together(request, "all_runs", "by")
-    result = cost.cost(session.context, request.run, by=request.by, all_runs=request.all_runs)
+    result = cost.cost(session.workspace, request.run, by=request.by, all_runs=request.all_runs)
     if session.form is Form.TEXT and not (result.run or result.rows):
-        return Answer(lines=(), notes=[no_runs(session.context)])
+        return Answer(lines=(), notes=[no_runs(session.workspace)])
     return Answer(table=COLUMNS, rows=result.rows, result=result, lines=cost_lines(result, session.screen), pager=True)
 
 

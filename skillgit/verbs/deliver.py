@@ -62,7 +62,7 @@ _WARNING: Final = "It writes files where an agent looks for skills."
 def _install(session: TerminalSession, request: InstallRequest) -> Answer[object]:
     if request.listing:
         refuse_together(request, "listing", "to")
-        rows = installed.list_installed(session.context, request.words)
+        rows = installed.list_installed(session.workspace, request.words)
         is_ours = all(row.name for row in rows) or not request.words
         return Answer(table=deliveries.INSTALLED, rows=rows, exit_code=ExitCode.OK if is_ours else ExitCode.NO)
     if session.form not in {Form.TEXT, Form.JSON}:
@@ -125,9 +125,9 @@ def _export(session: VerbSession, request: ExportRequest) -> Answer[object]:
         raise MisuseError("give one REV, and where to write: skillgit export REV DIR")
     revision = revisions[0]
     if not path and request.kind is ExportKind.SKILL and session.form is Form.JSON and not request.force:
-        return Answer("run-export/1", tables.run_data(session.context, revision))
+        return Answer("run-export/1", tables.run_data(session.workspace, revision))
     if not path and request.kind is ExportKind.CSV and request.table and session.form is Form.TEXT:
-        data = tables.run_data(session.context, revision)
+        data = tables.run_data(session.workspace, revision)
         return Answer(lines=[tables.table_text(data, request.table).encode("utf-8", "replace")])
     if not path:
         one_table = f", or --table {'|'.join(RunTable)}" if request.kind is ExportKind.CSV else ""
@@ -138,23 +138,23 @@ def _export(session: VerbSession, request: ExportRequest) -> Answer[object]:
         case ExportKind.PLUGIN:
             return _plugin(session, request, revisions, path)
         case ExportKind.WELL_KNOWN:
-            skills_index = folder.export_well_known(session.context, revision, path)
+            skills_index = folder.export_well_known(session.workspace, revision, path)
             names, files = ", ".join(skills_index.skills), plural(skills_index.files, "file")
             return Answer(
                 "export-well-known/1", skills_index, [f"{one_line(skills_index.folder)} holds {names}, {files}"]
             )
         case ExportKind.SKILLOPT:
-            layout = skillopt.export_layout(session.context, revision, path)
+            layout = skillopt.export_layout(session.workspace, revision, path)
             notes = () if session.form is Form.JSON else [(remark, "") for remark in layout.remarks]
             counts = (plural(layout.steps, "step"), plural(layout.files, "file"))
             return Answer("export-layout/1", layout, _written(session, layout.run, layout.place, *counts), notes=notes)
         case ExportKind.CSV:
-            data = tables.run_data(session.context, revision)
+            data = tables.run_data(session.workspace, revision)
             table_counts = tables.export_tables(session.context, data, path, request.table)
             rows = (plural(count, name.removesuffix("s")) for name, count in table_counts.rows.items())
             return Answer("export-csv/1", table_counts, _written(session, data.run, table_counts.place, *rows))
         case ExportKind.MLFLOW:
-            store = mlflow.export_mlflow(session.context, revision, path)
+            store = mlflow.export_mlflow(session.workspace, revision, path)
             parts = (f"experiment {store.experiment}", f"run {store.run_id}", plural(store.metrics, "metric"))
             command = f"MLFLOW_ALLOW_FILE_STORE=true mlflow ui --backend-store-uri {store.place}"
             lines = [*_written(session, store.run, store.place, *parts), following((command,), session.screen)]
@@ -162,14 +162,14 @@ def _export(session: VerbSession, request: ExportRequest) -> Answer[object]:
 
 
 def _skill_at(session: VerbSession, request: ExportRequest) -> Answer[skills.Skill]:
-    return Answer(result=folder.skill_of(session.context, request.words[0]))
+    return Answer(result=folder.skill_of(session.workspace, request.words[0]))
 
 
 def _archive(session: VerbSession, request: ExportRequest) -> Answer[bytes]:
     revision, name = request.words
     if not name.endswith(folder.ENDINGS):
         raise UsageError(f"archives end in {' or '.join(folder.ENDINGS)}", hint="as=skill")
-    return Answer(result=folder.archive(folder.skill_of(session.context, revision)))
+    return Answer(result=folder.archive(folder.skill_of(session.workspace, revision)))
 
 
 def _written(session: VerbSession, run: str, path: str, *parts: str) -> list[str]:
@@ -179,7 +179,7 @@ def _written(session: VerbSession, run: str, path: str, *parts: str) -> list[str
 def _skill(session: VerbSession, request: ExportRequest, path: str) -> Answer[object]:
     try:
         result = folder.export_skill(
-            session.context, request.words[0], path, strip_markers=request.strip_markers, force=request.force
+            session.workspace, request.words[0], path, strip_markers=request.strip_markers, force=request.force
         )
     except folder_contents.DiffersError as error:
         session.note(*deliveries.would_change(error.changes))
@@ -193,7 +193,7 @@ def _skill(session: VerbSession, request: ExportRequest, path: str) -> Answer[ob
 
 def _plugin(session: VerbSession, request: ExportRequest, revisions: Sequence[str], path: str) -> Answer[object]:
     result = plugin.build_plugin(
-        session.context, revisions, path, name=request.name, evals=request.evals, check=request.check
+        session.workspace, revisions, path, name=request.name, evals=request.evals, check=request.check
     )
     return Answer(
         "plugin-build/1",

@@ -75,7 +75,7 @@ def _diff(session: VerbSession, request: DiffRequest) -> Answer[Diffed | ItemDif
         return _by_rule(session, request)
     if request.stat:
         a, b = _ends(request)
-        sums = stat.stat(session.context, a, b, request.paths)
+        sums = stat.stat(session.workspace, a, b, request.paths)
         lines = diff_view.stat_lines(sums, session.screen)
         return Answer("diff-stat/1", sums, lines, exit_code=_exit_code(request, differs=bool(sums.text)))
     return _text(session, request)
@@ -86,7 +86,7 @@ def _exit_code(request: DiffRequest, *, differs: bool) -> ExitCode:
 
 
 def _by_item(session: VerbSession, request: DiffRequest) -> Answer[ItemDiff]:
-    result = items.items(session.context, *_ends(request))
+    result = items.items(session.workspace, *_ends(request))
     return Answer(
         table=item_view.CHANGES,
         rows=result.rows,
@@ -99,7 +99,7 @@ def _by_item(session: VerbSession, request: DiffRequest) -> Answer[ItemDiff]:
 
 def _by_rule(session: VerbSession, request: DiffRequest) -> Answer[RulesDiffed]:
     a, b = _ends(request)
-    result = rules.rule_diff(session.context, a, b, request.paths)
+    result = rules.rule_diff(session.workspace, a, b, request.paths)
     return Answer(
         table=diff_view.RULES,
         rows=result.rows,
@@ -132,7 +132,7 @@ def _text(session: VerbSession, request: DiffRequest) -> Answer[Diffed]:
         view = diff_view.unified_lines
     a, b = _ends(request)
     result = text.diff(
-        session.context,
+        session.workspace,
         a,
         b,
         request.paths,
@@ -181,26 +181,26 @@ def _show(session: VerbSession, request: ShowRequest) -> Answer[Shown | showing.
 
 
 def _file(session: VerbSession, request: ShowRequest) -> Answer[bytes]:
-    content = plumbing.cat(session.context, request.revision)
+    content = plumbing.cat(session.workspace, request.revision)
     return Answer(result=content, lines=[content])
 
 
 def _settings(session: VerbSession, request: ShowRequest) -> Answer[showing.RunSettings]:
-    result = showing.run_settings(session.context, request.revision)
+    result = showing.run_settings(session.workspace, request.revision)
     return Answer("show-settings/1", result, show_view.setting_lines(result, session.screen), pager=True)
 
 
 def _event(session: VerbSession, request: ShowRequest) -> Answer[Shown]:
-    report = showing.show(session.context, request.revision)
+    report = showing.show(session.workspace, request.revision)
     if request.stat:
-        texts = log.changes(session.context, [report.row], patch=False, stat=True)
+        texts = log.changes(session.workspace, [report.row], patch=False, stat=True)
         report = replace(report, diff="".join(change.decode(errors="replace") for _, change in texts))
     lines = show_view.lines(report, session.screen, session.now, session.screen_for_diff)
     return Answer("show/1", report, lines, pager=True)
 
 
 def _detail(session: VerbSession, request: ShowRequest) -> Answer[EventDetail]:
-    return Answer(result=showing.event_detail(session.context, request.revision))
+    return Answer(result=showing.event_detail(session.workspace, request.revision))
 
 
 SHOW = Verb("show", ShowRequest, _show, forms=DOCUMENT)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TypeAlias, cast
 
 from skillgit.app.history.requests import ItemsRequest
-from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.request import MisuseError, refuse_together, refuse_without
+from skillgit.app.workspace.workspace import Workspace
 from skillgit.errors import ExitCode
 from skillgit.lazy import loaded_on_use
 from skillgit.verbs.measuring import measured
@@ -48,12 +48,12 @@ def _items(
     if request.item is not None:
         return _one(session, request)
     if request.by_check:
-        checks = items.checks(session.context, request.run)
+        checks = items.checks(session.workspace, request.run)
         lines = tables.check_lines(checks, session.screen)
         rows = tables.check_records(checks)
         return Answer(table=tables.CHECK_SCORES, rows=rows, result=checks, lines=lines, pager=True)
     if request.by_model:
-        scores = matrix.matrix(session.context, request.run, request.split)
+        scores = matrix.matrix(session.workspace, request.run, request.split)
         if not scores.rows and session.form is Form.TEXT:
             lack = f"no version of run {scores.run} has a score on the {scores.split} split"
             return Answer(result=scores, lines=(), notes=[(lack, f"skillgit eval {scores.run} --split {scores.split}")])
@@ -63,7 +63,7 @@ def _items(
 
 
 def _table(session: VerbSession, request: ItemsRequest) -> Answer[ItemTable]:
-    table = items.items(session.context, request.run, request)
+    table = items.items(session.workspace, request.run, request)
     if not table.rows and session.form is Form.TEXT:
         none_matches = (f"no item of run {table.run} matches ({table.items} in total)", "")
         return Answer(result=table, lines=(), notes=[none_matches])
@@ -94,12 +94,12 @@ class SidesRequest(ItemsRequest):
 
 def _with_sides(session: VerbSession, request: SidesRequest) -> Answer[ItemStory]:
     item_id = request.item or ""
-    story = item.item_story(session.context, request.run, item_id, limit=NEWEST, sides=request.sides)
+    story = item.item_story(session.workspace, request.run, item_id, limit=NEWEST, sides=request.sides)
     return Answer(result=story)
 
 
 def _trajectory(session: VerbSession, request: ItemsRequest) -> Answer[ItemTrajectory]:
-    result = item.item_trajectory(session.context, request.item or "", request.trajectory or "")
+    result = item.item_trajectory(session.workspace, request.item or "", request.trajectory or "")
     if session.tabular:
         raise MisuseError("--plain cannot be combined with --trajectory")
     lines = story_view.trajectory(result, session.screen)
@@ -108,7 +108,7 @@ def _trajectory(session: VerbSession, request: ItemsRequest) -> Answer[ItemTraje
 
 def _story(session: VerbSession, request: ItemsRequest) -> Answer[ItemStory]:
     limit = None if request.all_versions or session.form is not Form.TEXT else NEWEST
-    story = item.item_story(session.context, request.run, request.item or "", limit=limit)
+    story = item.item_story(session.workspace, request.run, request.item or "", limit=limit)
     return Answer(
         table=story_view.ATTEMPTS,
         rows=story_view.records(story),
@@ -149,11 +149,11 @@ ITEM_SIDES = Verb("items", SidesRequest, _with_sides)
 ITEM_TRAJECTORY = Verb("items", ItemsRequest, _trajectory)
 
 
-def item_words(context: Context, revisions: Sequence[str], items: Iterable[str]) -> dict[str, ItemWords]:
+def item_words(workspace: Workspace, revisions: Sequence[str], items: Iterable[str]) -> dict[str, ItemWords]:
     """Return what each of ``items`` asks, and what each of ``revisions`` answered; no command prints it of many."""
-    return item.item_words(context, revisions, items)
+    return item.item_words(workspace, revisions, items)
 
 
-def item_picture(context: Context, run: str, item_id: str, digest: str) -> item.ItemPicture:
+def item_picture(workspace: Workspace, run: str, item_id: str, digest: str) -> item.ItemPicture:
     """Return the picture with ``digest`` of a selection item; a NotFoundError if the run's data are not here."""
-    return item.item_picture(context, run, item_id, digest)
+    return item.item_picture(workspace, run, item_id, digest)

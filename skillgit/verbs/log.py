@@ -41,14 +41,14 @@ def _log(session: VerbSession, request: LogRequest) -> Answer[Log]:
         ]
         if others:
             raise MisuseError(f"--jsonl cannot be combined with {others[0]}: it prints all events")
-        return Answer(rows=plumbing.events(session.context, request.words, all_runs=request.all_runs))
+        return Answer(rows=plumbing.events(session.workspace, request.words, all_runs=request.all_runs))
     refuse_together(request, "graph", "reverse")
     if session.form is not Form.TEXT and (request.patch or request.stat):
         raise MisuseError("-p and --stat are for people; use diff --json")
     if session.form is not Form.TEXT and request.graph:
         raise MisuseError("--graph is for people; --json has the base of each event")
-    result = log.log(session.context, request)
-    notes = [] if request.words else [*unreadable_runs(session.context)]
+    result = log.log(session.workspace, request)
+    notes = [] if request.words else [*unreadable_runs(session.workspace)]
     if result.untold and result.absence is not None:
         names = f"{', '.join(result.untold[:_NAMED])}{', …' if len(result.untold) > _NAMED else ''}"
         reason = result.absence.sentence("what they are compared by")
@@ -56,7 +56,7 @@ def _log(session: VerbSession, request: LogRequest) -> Answer[Log]:
         finds_out = result.absence.remedy(f"skillgit items {run} --item {item} --measure finds out")
         notes.append((f"whether {names} fixed or broke {' or '.join(request.items)} is not known: {reason}", finds_out))
     if session.form is Form.TEXT and not result.rows:
-        nothing = ("there are no such events", "") if result.run or request.all_runs else no_runs(session.context)
+        nothing = ("there are no such events", "") if result.run or request.all_runs else no_runs(session.workspace)
         return Answer(lines=(), notes=[*notes, nothing])
     lines = _lines(session, request, result) if session.form is Form.TEXT else None
     return Answer(table=log_view.EVENTS, rows=result.rows, result=result, lines=lines, pager=True, notes=notes)
@@ -74,7 +74,7 @@ def _lines(session: VerbSession, request: LogRequest, result: log.Log) -> Iterat
     )
     if not (request.patch or request.stat):
         return (line.text for line in lines)
-    changes = log.changes(session.context, result.rows, patch=request.patch, stat=request.stat)
+    changes = log.changes(session.workspace, result.rows, patch=request.patch, stat=request.stat)
     return log_view.with_changes(lines, (text for _, text in changes), session.screen_for_diff)
 
 
@@ -90,7 +90,7 @@ class RevParseRequest(OfPast):
 
 
 def _rev_parse(session: VerbSession, request: RevParseRequest) -> Answer[object]:
-    commits = plumbing.rev_parse(session.context, request.words, short=request.short)
+    commits = plumbing.rev_parse(session.workspace, request.words, short=request.short)
     return Answer(lines=(f"{'^' if commit.excluded else ''}{commit.commit}" for commit in commits))
 
 

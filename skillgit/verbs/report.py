@@ -43,7 +43,7 @@ def _report(session: VerbSession, request: ReportRequest) -> Answer[report.RunRe
     refuse_two_answers(session, request.output)
     if request.output == STDOUT and request.opens:
         raise MisuseError(f"--output {STDOUT} cannot be combined with --open")
-    result = report.report(session.context, request.run)
+    result = report.report(session.workspace, request.run)
     content = page.page(result).encode()
     if request.output == STDOUT:
         return Answer(result=result, lines=[content])
@@ -68,7 +68,7 @@ def _place(path: Path) -> Path:
 
 
 def _read(session: VerbSession, request: ReportRequest) -> Answer[report.RunReport]:
-    return Answer(result=report.report(session.context, request.run))
+    return Answer(result=report.report(session.workspace, request.run))
 
 
 RUN_REPORT = Verb("report", ReportRequest, _read)
@@ -86,12 +86,11 @@ class SummaryRequest(ReportRequest):
 
 
 def _in_short(session: VerbSession, request: SummaryRequest) -> Answer[run_summary.SummaryFacts]:
-    context = session.context
-    in_short = summary.summary(context, request.run, most=request.newest)
+    in_short = summary.summary(session.workspace, request.run, most=request.newest)
     run, settings = in_short.run.name, None
     with suppress(UsageError):  # a clone may lack them
-        settings = show.run_settings(context, f"{run}/v0")
-    text = workspace.or_none(lambda: provenance.blame(context, f"{run}/best"))
+        settings = show.run_settings(session.workspace, f"{run}/v0")
+    text = workspace.or_none(lambda: provenance.blame(session.workspace, f"{run}/best"))
     result = run_summary.SummaryFacts(summary=in_short, text=text, settings=settings)
     return Answer(result=result, lines=run_summary.lines(result, session.screen))
 

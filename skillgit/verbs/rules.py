@@ -42,7 +42,7 @@ class BlameRequest(OfSkill, OfPast):
 
 def _blame(session: VerbSession, request: BlameRequest) -> Answer[Blame]:
     ranges = [*map(_range, request.ranges)]
-    result = provenance.blame(session.context, request.revision, request.path, ranges)
+    result = provenance.blame(session.workspace, request.revision, request.path, ranges)
     lines = rules_view.lines(result, session.screen)
     notes = _lacking(session, result.run, "items and some sources") if result.absent else ()
     return Answer(table=LISTS["blame"], rows=result.lines, result=result, lines=lines, pager=True, notes=notes)
@@ -61,7 +61,7 @@ def _range(text: str) -> tuple[int, int | None]:
 
 
 def _lacking(session: VerbSession, run: str, unknown: str) -> tuple[tuple[str, str], ...]:
-    return (("", workspace.lacking_evidence(session.context, run, unknown)),)
+    return (("", workspace.lacking_evidence(session.workspace, run, unknown)),)
 
 
 BLAME = Verb("blame", BlameRequest, _blame, forms=LIST)
@@ -83,7 +83,7 @@ class WhyRequest(OfSkill, OfPast):
 def _why(session: VerbSession, request: WhyRequest) -> Answer[why.Story]:
     spot = None if request.path else _LINE_OF.fullmatch(request.rule)
     rule, path = (spot["line"], spot["path"]) if spot is not None else (request.rule, request.path)
-    story = why.why(session.context, rule, request.revision, path)
+    story = why.why(session.workspace, rule, request.revision, path)
     notes = _lacking(session, story.run, "failures and findings") if story.absent else ()
     return Answer("why/1", story, why_view.lines(story, session.screen, session.now), pager=True, notes=notes)
 

@@ -42,13 +42,13 @@ class RunsRequest(OfSkill, OfPast):
 
 
 def _runs(session: VerbSession, request: RunsRequest) -> Answer[run_list.RunListing]:
-    listing = run_list.run_list(session.context, partial(COLUMNS.chosen, filters=request.filters, sort=request.sort))
+    listing = run_list.run_list(session.workspace, partial(COLUMNS.chosen, filters=request.filters, sort=request.sort))
     rows = listing.rows
-    making = status.spent_on_unfinished(session.context) if rows and session.form in {Form.TEXT, Form.JSON} else None
-    notes = unreadable_runs(session.context)
+    making = status.spent_on_unfinished(session.workspace) if rows and session.form in {Form.TEXT, Form.JSON} else None
+    notes = unreadable_runs(session.workspace)
     if not rows and session.form is Form.TEXT:
         none_matches = (f"no run matches ({listing.total:,} in total)", "skillgit runs")
-        notes = (*notes, none_matches if listing.total else no_runs(session.context))
+        notes = (*notes, none_matches if listing.total else no_runs(session.workspace))
 
     def lines() -> Iterable[str]:
         return chain(
@@ -69,11 +69,11 @@ class StatusRequest(OfSkill, OfPast):
 
 def _status(session: VerbSession, request: StatusRequest) -> Answer[status.Status]:
     del request
-    result = status.status(session.context)
-    notes = [*unreadable_runs(session.context)]
+    result = status.status(session.workspace)
+    notes = [*unreadable_runs(session.workspace)]
     if session.form is not Form.JSON:
         if result.run is None:
-            notes.append(no_runs(session.context))
+            notes.append(no_runs(session.workspace))
         if not result.index_fresh:
             notes.append(("the index on disk cannot be used; this was read from git", "skillgit fsck --repair"))
     return Answer("status/1", result, standing(result, session.screen, session.now), notes=notes)

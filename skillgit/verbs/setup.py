@@ -147,7 +147,7 @@ def _local(session: TerminalSession, request: DoctorRequest) -> Answer[object]:
     if not result.servers:
         note = ("no server of models answers on this machine", local_servers.START)
     elif result.written:
-        words = f"{quote(result.written)} {skills_here.skill_choice(session.context)}".strip()
+        words = f"{quote(result.written)} {skills_here.skill_choice(session.workspace)}".strip()
         note = (f"wrote {result.written}", f"skillgit doctor {words}, then skillgit train {words}")
     else:
         note = ("", "skillgit doctor --local --write models.yaml makes a configuration of it")

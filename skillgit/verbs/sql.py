@@ -25,7 +25,7 @@ class SqlRequest(OfPast):
 def _sql(session: VerbSession, request: SqlRequest) -> Answer[object]:
     if session.tabular or session.form is Form.JSONL:
         return Answer(rows=_rows(session, request.query))
-    with plumbing.sql(session.context, request.query) as answer:
+    with plumbing.sql(session.workspace, request.query) as answer:
         columns, rows = answer.columns, [*answer.rows]
     if session.form is Form.JSON:
         return Answer("sql/1", {"columns": columns, "rows": [dict(zip(columns, row, strict=True)) for row in rows]})
@@ -34,7 +34,7 @@ def _sql(session: VerbSession, request: SqlRequest) -> Answer[object]:
 
 def _rows(session: VerbSession, query: str) -> Iterator[object]:
     """Yield rows as they are read: an answer may be larger than memory, and its reader may leave."""
-    with plumbing.sql(session.context, query) as answer:
+    with plumbing.sql(session.workspace, query) as answer:
         for row in answer.rows:
             yield row if session.tabular else dict(zip(answer.columns, row, strict=True))
 

@@ -71,7 +71,7 @@ def _add(session: TerminalSession, request: AddRequest) -> Answer[object]:
         "files": [*request.files],
         "split": request.split,
     }
-    file = request.file or skill_tasks.tasks_of_skill(session.context)
+    file = request.file or skill_tasks.tasks_of_skill(session.workspace)
     result = tasks.add(session.context, file, {name: value for name, value in row.items() if value})
     return Answer("tasks-add/1", result, [f"added {result.id} to {result.path.name}, {plural(result.count, 'task')}"])
 
@@ -110,19 +110,19 @@ def _draft(session: TerminalSession, request: DraftRequest) -> Answer[object]:
     path = context.directory / request.subject
     is_path = request.subject and (path.exists() or not _NAME.fullmatch(request.subject))
     name = (path.parent if path.suffix else path).resolve().name if is_path else request.subject
-    skill_context = replace(context, skill=name or context.skill)
     if kind == SESSIONS:
-        name = name or skill_tasks.name_of_meant(context)
+        name = name or skill_tasks.name_of_meant(session.workspace)
         harvest_result = harvest.harvest(context, replace(request, subject=name))
         if isinstance(harvest_result, plans.Plan):
             return planned(session, harvest_result)
         lines = task_view.harvested(harvest_result, session.screen)
         return Answer("tasks-harvest/1", harvest_result, lines, notes=_notes(harvest_result.remarks))
-    file = request.file or skill_tasks.tasks_of_skill(skill_context)
+    of_skill = session.workspace.asked(OfSkill(skill=name))
+    file = request.file or skill_tasks.tasks_of_skill(of_skill)
     if kind == _DIR:
         import_result = plugin_evals.import_evals(context, Path(request.source), file)
         return Answer("tasks-import/1", import_result, deliveries.evals_imported(import_result))
-    folder = request.subject if is_path else str(skill_tasks.folder_of_meant(skill_context))
+    folder = request.subject if is_path else str(skill_tasks.folder_of_meant(of_skill))
     draft_result = tasks_draft.draft(context, replace(request, subject=folder, file=file))
     if isinstance(draft_result, plans.Plan):
         return planned(session, draft_result)
@@ -166,7 +166,8 @@ def _review(session: TerminalSession, request: ReviewRequest) -> Answer[object]:
             refuse_together(request, "file", name)
         result = tasks.review(context, request.file, request.accept)
         return Answer("tasks-review/1", result, task_view.reviewed(result, screen, brief=bool(request.accept)))
-    skill, is_answered = request.skill or skill_tasks.name_of_meant(context), bool(request.accept or request.drop)
+    skill = request.skill or skill_tasks.name_of_meant(session.workspace)
+    is_answered = bool(request.accept or request.drop)
     if session.answers and screen.terminal and session.form is not Form.JSON and not is_answered:
         with draft_review.open_drafts(context, skill, request.into) as folder:
             _converse(session, folder)

@@ -103,7 +103,7 @@ def _lint(session: VerbSession, request: LintRequest) -> Answer[object]:
             raise MisuseError("--secrets takes one REV or RANGE")
         if request.words and request.evidence:
             raise MisuseError("--evidence looks at all runs, and REV at one line")
-        result = push_check.scan(session.context, next(iter(request.words), None), evidence=request.evidence)
+        result = push_check.scan(session.workspace, next(iter(request.words), None), evidence=request.evidence)
         return Answer(
             "scan/1",
             shown.scan_document(result),
@@ -114,7 +114,7 @@ def _lint(session: VerbSession, request: LintRequest) -> Answer[object]:
     if request.base is not None:
         if len(request.words) != 1:
             raise MisuseError("--base takes one PATH, a folder of installed skills")
-        verdict = library_gate.library_gate(session.context, request.base, request.head, Path(request.words[0]))
+        verdict = library_gate.library_gate(session.workspace, request.base, request.head, Path(request.words[0]))
         lines = gate.library_lines(verdict, session.screen)
         return Answer("library-gate/1", verdict, lines, exit_code=verdict.exit_code)
     if request.library:
@@ -122,7 +122,7 @@ def _lint(session: VerbSession, request: LintRequest) -> Answer[object]:
         findings = table.findings.findings
         document, lines, schema = shown.library_document(table), shown.library_lines(table, session.screen), "library/1"
     else:
-        report = lint.lint(session.context, request.words)
+        report = lint.lint(session.workspace, request.words)
         findings = report.findings
         document, lines, schema = shown.lint_document(report), shown.linted(report, session.screen), "lint/1"
     return Answer(schema, document, lines, exit_code=exit_code(findings, strict=request.strict))

@@ -15,7 +15,7 @@
     USE = Verb("use", UseRequest, _use, Effect.HISTORY)
 
 The catalogue names its section and its module, and says in one line what it does. A page asks
-``USE.ask(context, UseRequest(run="demo"))`` and gets the row. Where a command answers in several ways, each is a verb
+``USE.ask(workspace, UseRequest(run="demo"))`` and gets the row. Where a command answers in several ways, each is a verb
 of the same name and request, with the type of its own value; the one that the catalogue names chooses among them.
 """
 
@@ -30,7 +30,6 @@ from enum import StrEnum
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeAlias, TypeVar
 
-from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.request import command_words
 from skillgit.errors import ExitCode, SkillgitError
 from skillgit.lazy import loaded_on_use
@@ -39,11 +38,12 @@ from skillgit.view.table import Table
 
 with loaded_on_use():
     from skillgit.app.setup import plan as plans
-    from skillgit.app.workspace import revision
     from skillgit.view import progress
 
 if TYPE_CHECKING:
     from skillgit.app.exchange.connection import Listener
+    from skillgit.app.workspace.context import Context
+    from skillgit.app.workspace.workspace import Workspace
     from skillgit.view.progress import SilentWatcher
 
 Plan: TypeAlias = "plans.Plan"
@@ -128,11 +128,18 @@ class Answer(Generic[R_co]):
 
 
 class VerbSession(ABC):
-    """Who asks: what a verb works with, and how it speaks while it works."""
+    """Who asks: what a verb works with, and how it speaks while it works.
 
-    context: Context
+    What only reads reads in the session's workspace; what writes opens one for itself, in the session's context.
+    """
+
+    workspace: Workspace
     form: Form
     quiet: bool
+
+    @property
+    def context(self) -> Context:
+        return self.workspace.context
 
     @property
     @abstractmethod
@@ -161,7 +168,7 @@ class VerbSession(ABC):
 class ReadingSession(VerbSession):
     """A session of something that shows an answer, as a pane of the screens does; it keeps what is noted."""
 
-    context: Context
+    workspace: Workspace
     where: Screen = field(default_factory=Screen)
     form: Form = Form.TEXT
     quiet: bool = True
@@ -290,28 +297,18 @@ class Verb(Generic[Q, R_co]):
         effect = self.effect_of(request)
         return "" if effect is Effect.READS else self.warning or EFFECTS[effect]
 
-    def answer(self, context: Context, request: Q) -> Answer[R_co]:
+    def answer(self, workspace: Workspace, request: Q) -> Answer[R_co]:
         """Return what answers ``request`` for a surface that shows the value and the rows, and prints no lines."""
-        return self.run(ReadingSession(context_of(context, request), form=Form.VALUE), request)
+        return self.run(ReadingSession(workspace.asked(request), form=Form.VALUE), request)
 
-    def ask(self, context: Context, request: Q) -> R_co:
+    def ask(self, workspace: Workspace, request: Q) -> R_co:
         """Return the value that answers ``request``."""
-        return self.answer(context, request).result
+        return self.answer(workspace, request).result
 
-    def plan(self, context: Context, request: Q) -> Plan:
+    def plan(self, workspace: Workspace, request: Q) -> Plan:
         """Return what carrying out ``request``, which may ask models, would do and cost."""
         dry: Any = request
-        plan = self.ask(context, replace(dry, dry_run=True))
+        plan = self.ask(workspace, replace(dry, dry_run=True))
         if not isinstance(plan, plans.Plan):
             raise TypeError(f"{self.name} does not plan")
         return plan
-
-
-def context_of(context: Context, request: object) -> Context:
-    """Return the context that ``request`` asks in: of the skill that it means, and of the past."""
-    context = replace(context, skill=getattr(request, "skill", "") or context.skill)
-    past = getattr(request, "as_of", "") or context.as_of
-    run = getattr(request, "run", None)
-    if past and run and ".." not in run and "/" not in past and revision.is_address(past):
-        past = f"{run}/{past}"  # v3 is a version of the run that is named
-    return replace(context, as_of=past)

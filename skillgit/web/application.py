@@ -6,7 +6,7 @@ import asyncio
 import json
 import logging
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from http import HTTPStatus
@@ -24,7 +24,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.invitations import Role
-from skillgit.app.workspace.workspace import explained, one_snapshot
+from skillgit.app.workspace.workspace import Workspace, explained
 from skillgit.errors import ConflictError, NotFoundError, SkillgitError, UsageError
 from skillgit.web.access import Gatekeeper, RefusedError
 from skillgit.web.pages import ROUTES
@@ -48,7 +48,7 @@ class Broadcast:
 
     def __init__(self, look: Look, pause_s: Callable[[], float] = lambda: LOOKS_EVERY_S) -> None:
         self._look, self._pause_s = look, pause_s
-        self._parts: dict[str, str] = {}
+        self._parts: Mapping[str, str] = {}
         self._events: dict[str, tuple[int, bytes]] = {}
         self._number = 0
         self._changed = asyncio.Condition()
@@ -88,17 +88,13 @@ class Broadcast:
     async def _watch(self) -> None:
         while True:
             try:
-                parts = await run_in_threadpool(self._look_once)
+                parts = await run_in_threadpool(self._look)
             except SkillgitError as error:  # a repository that cannot be read now may be read later
                 parts = {**self._parts, "notice": str(error)}
             await self._take(parts)
             await asyncio.sleep(self._pause_s())
 
-    def _look_once(self) -> dict[str, str]:
-        with one_snapshot():
-            return dict(self._look())
-
-    async def _take(self, parts: dict[str, str]) -> None:
+    async def _take(self, parts: Mapping[str, str]) -> None:
         changes = {name: text for name, text in parts.items() if self._parts.get(name) != text}
         self._parts = parts
         if not changes:
@@ -235,7 +231,8 @@ def _bounded(receive: Receive) -> Receive:
 async def _answer(context: Context, gatekeeper: Gatekeeper, route: PageRoute, request: Request) -> Response:
     token = request.query_params.get("token", "")
     stranger = Access(name="", role=Role.VIEWER, csrf="")
-    visit = Visit(context=context, access=stranger, path=request.url.path, link=gatekeeper.names.link)
+    workspace = Workspace(context, still=True)
+    visit = Visit(workspace=workspace, access=stranger, path=request.url.path, link=gatekeeper.names.link)
     try:
         access = gatekeeper.admit(token or request.cookies.get(gatekeeper.names.cookie, ""))
         if token and request.method in {"GET", "HEAD"}:
@@ -294,18 +291,21 @@ def _streaming(gatekeeper: Gatekeeper, visit: Visit, answer: Stream) -> Response
     slot = ExitStack()
     slot.enter_context(gatekeeper.stream_slot(visit.access))
 
+    def look() -> Mapping[str, str]:
+        with Workspace(visit.context, still=True) as workspace:
+            return answer.look(workspace)
+
     async def events() -> AsyncIterator[bytes]:
         with slot:
             address = f"{visit.context.directory}{visit.path}"
-            async for data in _BROADCASTS.stream(address, answer.look, partial(gatekeeper.valid, visit.access)):
+            async for data in _BROADCASTS.stream(address, look, partial(gatekeeper.valid, visit.access)):
                 yield data
 
     return StreamingResponse(events(), media_type="text/event-stream")
 
 
 def _drawn(route: PageRoute, visit: Visit) -> Response | Stream:
-    """Make an answer: of a page, which changes nothing, from one moment; a form may train and push."""
-    with one_snapshot() if route.method == "GET" else nullcontext():
+    with visit.workspace:
         answer = route.page(visit)
         return HTMLResponse(html(answer, visit), answer.status) if isinstance(answer, Page) else answer
 

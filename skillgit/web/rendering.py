@@ -17,6 +17,7 @@ from starlette.responses import RedirectResponse, Response
 from skillgit.app.workspace.command_journal import start_command
 from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.invitations import OWNER, Role
+from skillgit.app.workspace.workspace import Workspace
 from skillgit.report import page as report
 
 _FOLDER = Path(__file__).parent
@@ -46,13 +47,17 @@ class Access:
 class Visit:
     """A request for a page: names out of its path, its query, and the fields of its form, each with all its values."""
 
-    context: Context
+    workspace: Workspace  # of one moment, for what only reads
     access: Access
     path: str
     link: str = ""  # how links to this server begin
     parameters: Mapping[str, str] = field(default_factory=dict)
     query: Mapping[str, Sequence[str]] = field(default_factory=dict)
     form: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+    @property
+    def context(self) -> Context:
+        return self.workspace.context
 
     @property
     def address(self) -> str:
@@ -98,7 +103,7 @@ class Page:
 class Stream:
     """An answer that goes on: ``look`` returns the parts of a page by name, for :mod:`skillgit.web.application`."""
 
-    look: Callable[[], Mapping[str, str]]
+    look: Callable[[Workspace], Mapping[str, str]]
 
 
 Answer = Page | Stream | Response

@@ -168,7 +168,7 @@ class EndingServer(uvicorn.Server):
 def serve(session: TerminalSession, request: ServeRequest) -> None:
     """Serve until Ctrl-C; the link is printed when links work."""
     # an error that concerns all pages ends the command before there are any
-    RUNS.ask(session.context, RunsRequest())
+    RUNS.ask(session.workspace, RunsRequest())
     site = listen(request)
     gatekeeper = Gatekeeper(session.context, site.names)
     config = uvicorn.Config(

@@ -9,6 +9,7 @@ import io
 import json
 import os
 import shlex
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -16,13 +17,13 @@ import pytest
 from program import git, skillgit
 
 from skillgit.app.workspace.context import Context
-from skillgit.app.workspace.workspace import one_snapshot
+from skillgit.app.workspace.workspace import Workspace
 from skillgit.cli.diagnostics import Diagnostics
 from skillgit.cli.output import Output
 from skillgit.cli.session import CommandSession
 from skillgit.errors import SkillgitError
 from skillgit.verbs.command_line import read_words, verb_of
-from skillgit.verbs.verb import Effect, Form, context_of
+from skillgit.verbs.verb import Effect, Form
 from skillgit.view.catalogue import ENTRIES
 from skillgit.view.surface import Screen
 
@@ -77,20 +78,20 @@ def answer(place, words, form, width=0):
     out, notes = io.BytesIO(), io.StringIO()
     screen = Screen(terminal=bool(width), unicode=True, width=width)
     session = CommandSession(
-        context=context,
+        workspace=Workspace(context, still=True),
         output=Output(out, screen=screen, encoding="utf-8", pager=lambda: None),
         diagnostics=Diagnostics(notes, Screen(unicode=True)),
     )
     verb, request = read_words(words)
     assert verb.effect_of(request) is Effect.READS
-    asked = session.asked(context_of(context, request), form, quiet=False)
     try:
-        with one_snapshot():
+        with Workspace(context, request, still=True) as workspace:
+            asked = replace(session, workspace=workspace, form=form)
             end = verb.run(asked, request)
             asked.present(end)
             code = int(end.exit_code)
     except SkillgitError as error:
-        code = int(asked.diagnostics.failed(error))
+        code = int(session.diagnostics.failed(error))
     return out.getvalue().decode(), notes.getvalue(), code
 
 

@@ -10,6 +10,7 @@ import click
 import pytest
 
 from skillgit.app.workspace.context import Context
+from skillgit.app.workspace.workspace import Workspace
 from skillgit.cli.main import cli
 from skillgit.verbs import manual as man
 from skillgit.verbs.command_line import read_words
@@ -86,5 +87,5 @@ def test_other_surfaces_show_the_command_ask_before_it_and_show_its_answer(count
     assert read_words(words) == (counting.COUNT, request)
     assert counting.COUNT.question(request) == "It may call models, which may cost money."
     assert counting.COUNT.question(counting.CountRequest(word="abc")) == ""
-    session = ReadingSession(Context.from_process(tmp_path), Screen())
+    session = ReadingSession(Workspace(Context.from_process(tmp_path)), Screen())
     assert [*counting.COUNT.run(session, request).for_people(session.screen, session.now)] == ["6 letters"]

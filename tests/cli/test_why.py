@@ -4,6 +4,7 @@ import json
 import subprocess
 
 import pytest
+from asking import ask
 from rule_run import DATES, DATES_EXACTLY, METRES, TRIED, UNITS, write_rule_run
 
 from skillgit.app.attribution.why import why
@@ -76,14 +77,14 @@ def test_a_story_fits_the_screen(here, columns: int) -> None:
     context = Context.from_process(here)
     screen = Screen(terminal=True, width=columns, unicode=False)
     for what in (UNITS, DATES_EXACTLY, "metres", "read", "tables", "1"):
-        shown = [screen.encodable(line) for line in lines(why(context, what), screen, context.clock())]
+        shown = [screen.encodable(line) for line in lines(ask(why, context, what), screen, context.clock())]
         assert max(map(width, shown)) <= columns
         assert all(line.isascii() for line in shown)
 
 
 def test_colours_only_repeat_what_is_said(here) -> None:
     context = Context.from_process(here)
-    story, now = why(context, UNITS), context.clock()
+    story, now = ask(why, context, UNITS), context.clock()
     painted = list(lines(story, Screen(terminal=True, colour=True, width=100), now))
     plain = list(lines(story, Screen(terminal=True, width=100), now))
 

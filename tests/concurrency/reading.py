@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from skillgit.app.workspace.context import Context
-from skillgit.app.workspace.workspace import open_workspace
+from skillgit.app.workspace.workspace import Workspace
 from skillgit.index import queries
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def ask_diff(context: Context, promised: dict[str, Any], _: object) -> bool:
 
 
 def ask_index(context: Context, promised: dict[str, Any], _: object) -> bool:
-    with open_workspace(context) as workspace:
+    with Workspace(context) as workspace:
         row = queries.row_of_commit(workspace.index, promised["commit"])
         return row is not None and queries.events_of(workspace.index, RUN) >= promised["events"]
 

@@ -13,6 +13,7 @@ from itertools import cycle, islice
 from pathlib import Path
 
 import pytest
+from asking import ask
 from bench.histories.story import gain_of, run_story
 from soaking import soak
 
@@ -21,12 +22,12 @@ from skillgit.app.history.cost import cost
 from skillgit.app.history.log import log
 from skillgit.app.history.requests import LogRequest
 from skillgit.app.history.run_list import run_list
-from skillgit.app.workspace import workspace as workspace_room
 from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.invitations import Role
-from skillgit.app.workspace.workspace import one_snapshot, open_workspace
+from skillgit.app.workspace.workspace import Workspace
 from skillgit.cli import main
 from skillgit.errors import SkillgitError
+from skillgit.index import refresh
 from skillgit.store import refs
 from skillgit.store.event_writer import RunWriter
 from skillgit.verbs.command_line import VerbCommand
@@ -66,7 +67,7 @@ class Training:
 def training(repo, monkeypatch) -> Training:
     training = Training(repo)
     training.go_on(EVENTS)
-    open_index = workspace_room.open_index
+    open_index = refresh.open_index
 
     def opened(repo):
         index = open_index(repo)
@@ -74,7 +75,7 @@ def training(repo, monkeypatch) -> Training:
         training.go_on()
         return index
 
-    monkeypatch.setattr(workspace_room, "open_index", opened)
+    monkeypatch.setattr(refresh, "open_index", opened)
     return training
 
 
@@ -105,7 +106,7 @@ def test_a_command_that_reads_opens_the_repository_once(name, training, context,
 def test_a_page_opens_the_repository_once(path, training, context):
     parameters = {"run": RUN, "event": "v1", "item": "q01", "skill": "demo", "id": "1", "digest": "0" * 64}
     visit = Visit(
-        context=context,
+        workspace=Workspace(context, still=True),
         access=Access(name="owner", role=Role.OPERATOR, csrf=""),
         path=path,
         parameters=parameters,
@@ -121,30 +122,29 @@ def test_a_page_opens_the_repository_once(path, training, context):
 def test_within_a_snapshot_rows_and_refs_stay(training, context, repo):
     branch = refs.run_branch(RUN)
 
-    def look():
-        with open_workspace(context) as workspace:
-            tips = workspace.repo.tip(branch), workspace.repo.tips(RUN)
-        return tips, run_list(context).rows, log(context, LogRequest(words=(RUN,))).rows
+    def look(workspace):
+        tips = workspace.repo.tip(branch), workspace.repo.tips(RUN)
+        return tips, run_list(workspace).rows, log(workspace, LogRequest(words=(RUN,))).rows
 
-    with one_snapshot():
-        before = look()
+    with Workspace(context, still=True) as workspace:
+        before = look(workspace)
         training.go_on(5)
-        assert look() == before
+        assert look(workspace) == before
     (tip, _), (run,), _ = before
     assert repo.tip(branch) != tip
-    assert cost(context, RUN).total.calls > run.calls
+    assert ask(cost, context, RUN).total.calls > run.calls
 
 
 def test_a_snapshot_of_the_past_is_of_the_same_repository(training, context):
-    with one_snapshot():
-        first = log(context, LogRequest(words=(f"{RUN}/v0..{RUN}/head",))).rows
+    with Workspace(context, still=True) as workspace:
+        first = log(workspace, LogRequest(words=(f"{RUN}/v0..{RUN}/head",))).rows
         training.go_on(3)
-        assert log(context, LogRequest(words=(f"{RUN}/v0..{RUN}/head",))).rows == first
+        assert log(workspace, LogRequest(words=(f"{RUN}/v0..{RUN}/head",))).rows == first
 
 
 def contradictions(context: Context) -> list[str]:
     """Return what a report, a page of costs, or ``status`` says in two ways."""
-    answer = report_room.report(context, RUN)
+    answer = ask(report_room.report, context, RUN)
     newest = answer.rows[-1]
     pairs = {
         "calls": (answer.run.calls, answer.cost.total.calls),
@@ -170,8 +170,10 @@ def status_contradictions(context: Context, capsysbinary) -> list[str]:
 def page_contradictions(context: Context) -> list[str]:
     access = Access(name="owner", role=Role.OPERATOR, csrf="")
     route = next(route for route in ROUTES if route.path == "/run/{run}/cost")
-    visit = Visit(context=context, access=access, path=f"/run/{RUN}/cost", parameters={"run": RUN})
-    with one_snapshot():
+    visit = Visit(
+        workspace=Workspace(context, still=True), access=access, path=f"/run/{RUN}/cost", parameters={"run": RUN}
+    )
+    with visit.workspace:
         values = route.page(visit).values
     total = values["report"]["cost"].total
     pairs = {

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import sqlite3
 import subprocess
+from functools import partial
 from itertools import count
 
 import pytest
+from asking import ask
 from forgery import MAKER, flipped, written
 from sample_run import PATH, RUN, clock_from, write_run
 from soaking import sampled, soak
@@ -16,7 +18,7 @@ from skillgit.app.history.requests import LogRequest
 from skillgit.app.history.run_list import run_list
 from skillgit.app.history.status import status
 from skillgit.app.upkeep.fsck import fsck
-from skillgit.app.workspace.workspace import explained, unreadable
+from skillgit.app.workspace.workspace import Workspace, explained
 from skillgit.errors import InvariantError, SkillgitError
 from skillgit.index.refresh import rebuild
 from skillgit.store import notes, refs
@@ -344,9 +346,10 @@ def test_what_is_lost_is_named_and_stays_named(name, patient, context):
 @pytest.mark.parametrize("name", sampled([name for name in BROKEN if "cut short" not in name], 6))
 def test_no_damage_is_an_internal_error(name, patient, context):
     BROKEN[name][0](patient)
-    for ask in (run_list, status, log, lambda context: fsck(context, RUN, deep=True)):
+    questions = (partial(ask, run_list), partial(ask, status), partial(ask, log), partial(fsck, run=RUN, deep=True))
+    for question in questions:
         try:
-            ask(context)
+            question(context)
         except Exception as error:
             if not isinstance(error, SkillgitError) and explained(error, None) is None:
                 raise
@@ -471,16 +474,21 @@ def test_one_broken_run_does_not_hide_the_others(patient, context):
     assert [problem.run for problem in fsck(context, "other").problems] == ["other"]
 
 
+def unreadable(context):
+    with Workspace(context) as workspace:
+        return dict(workspace.index.broken)
+
+
 def test_a_run_that_cannot_be_read_is_told_and_hides_no_other(patient, context):
     write_run(patient.repo, "other", events=2)
-    log(context)
+    ask(log, context)
     copied(patient)
-    assert [row.name for row in run_list(context).rows] == ["other"]
+    assert [row.name for row in ask(run_list, context).rows] == ["other"]
     ((run, error),) = unreadable(context).items()
     assert (run, str(error)) == (RUN, f"run {RUN} makes v1 twice")
-    assert log(context, LogRequest(words=("other",))).rows
+    assert ask(log, context, LogRequest(words=("other",))).rows
     with pytest.raises(InvariantError, match="makes v1 twice"):
-        log(context, LogRequest(words=(RUN,)))
+        ask(log, context, LogRequest(words=(RUN,)))
     rebuild(patient.repo).close()
     assert unreadable(context).keys() == {RUN}
     patient.git("reset", "-q", "--hard", "HEAD~1")

@@ -7,6 +7,7 @@ import re
 from contextlib import suppress
 
 import pytest
+from asking import ask
 from forgery import (
     added,
     everywhere,
@@ -487,9 +488,9 @@ def test_a_forgery_cannot_be_mended(name, patient, context):
 
 def test_no_message_is_an_internal_error(patient, context):
     for _ in one_by_one(patient, MESSAGES):
-        for ask in (run_list, status, log):
+        for use_case in (run_list, status, log):
             with suppress(SkillgitError):
-                ask(context)
+                ask(use_case, context)
 
 
 def test_an_amended_commit_is_found_by_the_evidence_that_names_the_old_one(patient, context):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from asking import ask
 from hypothesis import given
 from hypothesis import strategies as st
 from interop.reference_outputs import write_outputs
@@ -66,7 +67,7 @@ def demo(tmp_path_factory):
 def exported(demo, tmp_path_factory):
     """That run in the layout of the reference."""
     place = tmp_path_factory.mktemp("exported") / "outputs"
-    export_layout(user(demo), RUN, str(place))
+    ask(export_layout, user(demo), RUN, str(place))
     return place
 
 
@@ -101,7 +102,7 @@ def test_a_run_of_the_reference_goes_out_as_it_came_in(tmp_path):
     outputs = write_outputs(tmp_path / "outputs")
     first = new_repository(tmp_path / "first")
     import_outputs(user(first), outputs.path, RUN)
-    export_layout(user(first), RUN, str(tmp_path / "out"))
+    ask(export_layout, user(first), RUN, str(tmp_path / "out"))
     for name in ("best_skill.md", *(f"skills/skill_v{step:04d}.md" for step in range(5))):
         theirs, ours = (outputs.path / name).read_text(), (tmp_path / "out" / name).read_text()
         assert alike(with_our_markers(ours).split("---\n\n", 1)[1], with_our_markers(theirs))
@@ -167,7 +168,7 @@ def _check_results(folder):
 
 def test_an_export_never_mixes_with_what_stands_there(demo, exported, tmp_path):
     with pytest.raises(ConflictError, match="is not an empty folder"):
-        export_layout(user(demo), RUN, str(exported))
+        ask(export_layout, user(demo), RUN, str(exported))
     refused = skillgit("export", RUN, "--as", "skillopt", cwd=demo, code=2)
     assert "say where to write" in refused.err
     done = json.loads(skillgit("export", RUN, tmp_path / "new", "--as", "skillopt", "--json", cwd=demo).out)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from asking import ask
 from program import skillgit
 from trained_runs import RUN, small_run, user
 
@@ -26,7 +27,7 @@ def demo(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def data(demo):
-    return run_data(user(demo), RUN)
+    return ask(run_data, user(demo), RUN)
 
 
 def rows(text):
@@ -91,12 +92,12 @@ def test_a_folder_with_something_else_is_left_alone(demo, data, tmp_path):
     with pytest.raises(ConflictError, match="holds something else"):
         export_tables(user(demo), data, str(tmp_path))
     with pytest.raises(ConflictError, match="is not an MLflow store"):
-        export_mlflow(user(demo), RUN, str(tmp_path))
+        ask(export_mlflow, user(demo), RUN, str(tmp_path))
     assert [path.name for path in tmp_path.iterdir()] == ["note.txt"]
 
 
 def test_a_store_of_mlflow_has_its_documented_files(demo, data, tmp_path):
-    written = export_mlflow(user(demo), RUN, str(tmp_path / "mlruns"))
+    written = ask(export_mlflow, user(demo), RUN, str(tmp_path / "mlruns"))
     experiment = tmp_path / "mlruns" / written.experiment_id
     run = experiment / written.run_id
     assert yaml.safe_load((experiment / "meta.yaml").read_text())["name"] == "searchqa"
@@ -116,8 +117,8 @@ def test_a_store_of_mlflow_has_its_documented_files(demo, data, tmp_path):
 
 
 def test_exporting_twice_leaves_one_run_in_the_store(demo, tmp_path):
-    first = export_mlflow(user(demo), RUN, str(tmp_path / "mlruns"))
-    assert export_mlflow(user(demo), RUN, str(tmp_path / "mlruns")) == first
+    first = ask(export_mlflow, user(demo), RUN, str(tmp_path / "mlruns"))
+    assert ask(export_mlflow, user(demo), RUN, str(tmp_path / "mlruns")) == first
     (experiment,) = (tmp_path / "mlruns").iterdir()
     assert {path.name for path in experiment.iterdir()} == {"meta.yaml", first.run_id}
 
@@ -125,7 +126,7 @@ def test_exporting_twice_leaves_one_run_in_the_store(demo, tmp_path):
 def test_mlflow_reads_the_store(demo, data, tmp_path, monkeypatch):
     tracking = pytest.importorskip("mlflow.tracking", reason="MLflow is not installed")
     monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
-    written = export_mlflow(user(demo), RUN, str(tmp_path / "mlruns"))
+    written = ask(export_mlflow, user(demo), RUN, str(tmp_path / "mlruns"))
     client = tracking.MlflowClient(tracking_uri=(tmp_path / "mlruns").as_uri())
     (found,) = client.search_runs([written.experiment_id])
     assert found.info.run_name == RUN

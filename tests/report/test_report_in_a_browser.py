@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from asking import ask
 from browser import DESK, NEEDS_CHROMIUM, PHONE, Ear, barriers, chromium, overflow
 from soaking import soak
 from trained_runs import small_run, user
@@ -23,7 +24,7 @@ pytestmark = [pytest.mark.slow, NEEDS_CHROMIUM]
 @pytest.fixture(scope="module")
 def address(tmp_path_factory) -> str:
     path = tmp_path_factory.mktemp("page") / "report.html"
-    path.write_text(page(report(user(small_run(tmp_path_factory)), None)), encoding="utf-8")
+    path.write_text(page(ask(report, user(small_run(tmp_path_factory)), None)), encoding="utf-8")
     return path.as_uri()
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from asking import ask
 from long_run import write_long_run
 from program import git
 from read_page import by_id, number, parsed, rows, section, text
@@ -50,16 +51,16 @@ def trained(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def told(trained) -> Element:
-    return parsed(page(report(user(trained), None)))
+    return parsed(page(ask(report, user(trained), None)))
 
 
 def made(repo, run: str | None = None) -> tuple[str, Element]:
-    content = page(report(user(repo.workdir), run))
+    content = page(ask(report, user(repo.workdir), run))
     return content, parsed(content)
 
 
 def test_the_scores_of_versions_are_those_of_the_log(trained, told) -> None:
-    events = [row for row in reversed(log(user(trained)).rows) if row.version is not None]
+    events = [row for row in reversed(ask(log, user(trained)).rows) if row.version is not None]
     shown = list(rows(section(told, "versions")))
     assert len(shown) == len(events) > 2
     for cells, event in zip(shown, events, strict=True):
@@ -72,9 +73,9 @@ def test_the_scores_of_versions_are_those_of_the_log(trained, told) -> None:
 
 
 def test_seed_and_best_are_those_of_the_matrix(trained, told) -> None:
-    best = run_list(user(trained)).rows[0].best_version
+    best = ask(run_list, user(trained)).rows[0].best_version
     for split in ("selection", "test"):
-        cells = {row.row.version: row.cells[0] for row in matrix(user(trained), None, split).rows}
+        cells = {row.row.version: row.cells[0] for row in ask(matrix, user(trained), None, split).rows}
         shown = list(rows(section(told, f"split-{split}")))
         assert [row[0] for row in shown] == ["seed v0", f"best v{best}"]
         for row, version in zip(shown, (0, best), strict=True):
@@ -86,7 +87,7 @@ def test_seed_and_best_are_those_of_the_matrix(trained, told) -> None:
 
 
 def test_the_map_has_the_outcome_of_every_item(trained, told) -> None:
-    found = items(user(trained), None, ItemsRequest())
+    found = ask(items, user(trained), None, ItemsRequest())
     shown = {row[0].removesuffix(" ?"): row[1:] for row in rows(section(told, "items"))}
     assert shown.keys() == {line.item for line in found.rows}
     for line in found.rows:
@@ -95,7 +96,7 @@ def test_the_map_has_the_outcome_of_every_item(trained, told) -> None:
 
 
 def test_the_costs_are_those_of_the_cost_command(trained, told) -> None:
-    spent = cost(user(trained), None)
+    spent = ask(cost, user(trained), None)
     shown = list(rows(section(told, "cost")))
     assert [(row[0], row[1], row[2]) for row in shown] == [(r.role, r.stage, f"{r.calls:,}") for r in spent.rows]
     foot = next(section(told, "cost").iter("tfoot"))
@@ -103,13 +104,13 @@ def test_the_costs_are_those_of_the_cost_command(trained, told) -> None:
 
 
 def test_every_rejected_candidate_and_every_rule_is_there(trained, told) -> None:
-    refused = [row for row in log(user(trained)).rows if row.kind == "rejected"]
+    refused = [row for row in ask(log, user(trained)).rows if row.kind == "rejected"]
     shown = text(section(told, "rejected"))
     assert refused
     for row in refused:
         assert row.title in shown
         assert row.commit[:7] in text(by_id(told, f"r{row.step}"))
-    skill = git("show", f"best/{run_list(user(trained)).rows[0].name}:skills/searchqa/SKILL.md", cwd=trained).out
+    skill = git("show", f"best/{ask(run_list, user(trained)).rows[0].name}:skills/searchqa/SKILL.md", cwd=trained).out
     said = text(section(told, "rules"))
     assert all(" ".join(line[2:].split()) in said for line in skill.splitlines() if line.startswith("- "))
 
@@ -171,7 +172,7 @@ def test_the_same_history_gives_the_same_bytes(trained, tmp_path) -> None:
     elsewhere = shutil.copytree(trained, tmp_path / "elsewhere")
     git("config", "diff.context", "9", cwd=elsewhere)
     shutil.rmtree(elsewhere / ".git" / "skillgit", ignore_errors=True)
-    assert page(report(user(trained), None)) == page(report(user(elsewhere), None))
+    assert page(ask(report, user(trained), None)) == page(ask(report, user(elsewhere), None))
 
 
 def test_a_rule_tells_what_it_rests_on(repo) -> None:
@@ -234,7 +235,7 @@ def test_a_run_that_only_has_a_seed_has_a_page(repo) -> None:
 def test_a_clone_without_evidence_says_what_is_missing(repo, tmp_path) -> None:
     write_rule_run(repo)
     git("clone", "-q", "--no-local", repo.workdir, tmp_path / "clone", cwd=tmp_path)
-    whole = parsed(page(report(user(tmp_path / "clone"), RUN)))
+    whole = parsed(page(ask(report, user(tmp_path / "clone"), RUN)))
     assert "skillgit pull --evidence" in text(next(whole.iter("header")))
     assert "not in this repository" in text(section(whole, "items"))
     assert "not in this repository" in text(section(whole, "settings"))

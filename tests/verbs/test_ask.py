@@ -6,10 +6,12 @@ import subprocess
 from dataclasses import replace
 
 import pytest
+from asking import ask
 from contexts import context_in
 from sample_run import RUN
 
 from skillgit.app.history.requests import ItemsRequest, LogRequest
+from skillgit.app.workspace.workspace import Workspace
 from skillgit.domain.cost import Grouping
 from skillgit.errors import NotFoundError
 from skillgit.verbs.cost import COST, CostRequest
@@ -52,17 +54,18 @@ def id_of(value) -> str:
 
 @pytest.mark.parametrize(("verb", "request_"), ASKED, ids=id_of)
 def test_what_is_asked_for_is_what_is_printed(verb, request_, context):
-    asked, printed = (verb.run(ReadingSession(context, form=form), request_) for form in (Form.VALUE, Form.JSON))
-    assert asked.result == printed.result == verb.ask(context, request_)
-    assert plain_value([*asked.rows]) == plain_value([*printed.rows])
+    with Workspace(context, still=True) as workspace:
+        asked, printed = (verb.run(ReadingSession(workspace, form=form), request_) for form in (Form.VALUE, Form.JSON))
+        assert asked.result == printed.result == verb.ask(workspace, request_)
+        assert plain_value([*asked.rows]) == plain_value([*printed.rows])
 
 
 @pytest.mark.parametrize(("verb", "request_"), ASKED, ids=id_of)
 def test_the_past_and_the_skill_are_those_of_the_request(verb, request_, context):
     past = replace(context, as_of=f"{RUN}/v3")
-    assert verb.ask(context, replace(request_, as_of=f"{RUN}/v3")) == verb.ask(past, request_)
+    assert ask(verb.ask, context, replace(request_, as_of=f"{RUN}/v3")) == ask(verb.ask, past, request_)
     with pytest.raises(NotFoundError, match="there is no skill"):
-        verb.ask(context, replace(request_, skill="no-such-skill"))
+        ask(verb.ask, context, replace(request_, skill="no-such-skill"))
 
 
 WAYS = [
@@ -89,22 +92,22 @@ def test_a_way_of_a_verb_answers_as_the_verb_does(verb, way, request_, context):
 
 
 def test_an_event_in_detail_is_the_event_and_its_neighbours(context, records):
-    details = [EVENT_DETAIL.ask(context, ShowRequest(revision=record.commit)) for record in records]
+    details = [ask(EVENT_DETAIL.ask, context, ShowRequest(revision=record.commit)) for record in records]
     rows = [detail.shown.row for detail in details]
     assert [detail.around for detail in details] == [*zip([None, *rows], [*rows[1:], None], strict=False)]
 
 
 @pytest.mark.parametrize(("line", "path"), [("3", "SKILL.md"), ("5", "SKILL.md")])
 def test_a_rule_is_named_by_its_line_also_with_its_file(line, path, context):
-    asked = replace(WHY.ask(context, WhyRequest(rule=line, path=path)), asked="")
-    assert replace(WHY.ask(context, WhyRequest(rule=f"{path}:{line}")), asked="") == asked
+    asked = replace(ask(WHY.ask, context, WhyRequest(rule=line, path=path)), asked="")
+    assert replace(ask(WHY.ask, context, WhyRequest(rule=f"{path}:{line}")), asked="") == asked
 
 
 def test_the_run_in_short_is_there_without_its_settings(context, tmp_path):
-    here = IN_SHORT.ask(context, SummaryRequest(run=RUN))
+    here = ask(IN_SHORT.ask, context, SummaryRequest(run=RUN))
     clone = tmp_path / "clone"
     subprocess.run(["git", "clone", "-q", "--no-local", context.directory, clone], check=True)
-    there = IN_SHORT.ask(context_in(clone), SummaryRequest(run=RUN))
+    there = ask(IN_SHORT.ask, context_in(clone), SummaryRequest(run=RUN))
     assert there.settings is None
     assert there.summary.run.best_score == here.summary.run.best_score
     assert there.rules == here.rules

@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from asking import ask
 from sample_run import RUN, write_run
 
 from skillgit.app.history.log import log
@@ -26,24 +27,26 @@ def context(repo: Repo, clock) -> Context:
 
 
 def test_pages_put_together_are_the_log(context):
-    whole = log(context).rows
-    pages = [browse.page(context, ALL, offset, 4) for offset in range(0, len(whole), 4)]
+    whole = ask(log, context).rows
+    pages = [ask(browse.page, context, ALL, offset, 4) for offset in range(0, len(whole), 4)]
     assert tuple(row for page in pages for row in page.rows) == whole
     assert {(page.total, page.everything) for page in pages} == {(len(whole), len(whole))}
 
 
 def test_an_event_is_found_on_its_page(context):
-    whole = log(context).rows
+    whole = ask(log, context).rows
     for place, row in enumerate(whole):
-        found = browse.page(context, ALL, 0, 4, row.commit)
+        found = ask(browse.page, context, ALL, 0, 4, row.commit)
         assert (found.position, found.offset) == (place, place // 4 * 4)
         assert found.rows[place - found.offset] == row
-        assert browse.page(context, Selection(), 0, 4, row.commit).position == place, "all runs, of which there is one"
+        assert ask(browse.page, context, Selection(), 0, 4, row.commit).position == place, (
+            "all runs, of which there is one"
+        )
 
 
 def test_an_event_that_is_filtered_away_is_not_found(context):
-    rejected = next(row for row in log(context).rows if row.kind == "rejected")
-    found = browse.page(context, Selection(run=RUN, with_rejected=False), 0, 50, rejected.commit)
+    rejected = next(row for row in ask(log, context).rows if row.kind == "rejected")
+    found = ask(browse.page, context, Selection(run=RUN, with_rejected=False), 0, 50, rejected.commit)
     assert found.position is None
     assert rejected not in found.rows
     assert found.total == found.everything - 2
@@ -58,52 +61,52 @@ def test_an_event_that_is_filtered_away_is_not_found(context):
     ],
 )
 def test_numbers_and_kinds_narrow(context, narrowing, labels):
-    rows = browse.page(context, narrowing, 0, 50).rows
+    rows = ask(browse.page, context, narrowing, 0, 50).rows
     scores = [None if row.score is None else round(row.score * 10) for row in rows]
     assert sorted(scores, key=str) == sorted(labels, key=str)
 
 
 def test_slow_updates_can_be_left_out(context):
-    rows = browse.page(context, Selection(run=RUN, slow=False), 0, 50).rows
+    rows = ask(browse.page, context, Selection(run=RUN, slow=False), 0, 50).rows
     assert rows
     assert not {row.kind for row in rows} & {"slow-proposed", "slow-merged"}
 
 
 def test_edits_narrow(context):
-    with_edits = browse.page(context, Selection(run=RUN, operation="append"), 0, 50).rows
+    with_edits = ask(browse.page, context, Selection(run=RUN, operation="append"), 0, 50).rows
     for row in with_edits:
-        edits = event_detail(context, row.commit).shown.event.edits
+        edits = ask(event_detail, context, row.commit).shown.event.edits
         assert "append" in {edit.op.value for edit in edits}
-    assert browse.page(context, Selection(run=RUN, operation="none"), 0, 50).total == 0
+    assert ask(browse.page, context, Selection(run=RUN, operation="none"), 0, 50).total == 0
 
 
 def test_the_score_line_is_in_order(context):
-    points, apart = browse.score_line(context, RUN, 50)
+    points, apart = ask(browse.score_line, context, RUN, 50)
     assert [point.step for point in points] == sorted(point.step for point in points)
     assert (points[0].score, points[0].kind, apart) == (Score(0.4), "run-started", 1)
 
 
 def test_the_overview_names_runs_and_the_default_one(context, repo):
-    found = browse.overview(context)
+    found = ask(browse.overview, context)
     assert ([run.name for run in found.runs], found.run, found.fresh) == ([RUN], RUN, True)
     repo.set_config("skillgit.run", "gone")
-    assert browse.overview(context).run == RUN, "a deleted default run does not hide the others"
+    assert ask(browse.overview, context).run == RUN, "a deleted default run does not hide the others"
 
 
 def test_no_runs_are_no_error(repo, clock):
     context = Context(directory=repo.workdir, environ={}, clock=clock, entropy=bytes)
-    assert browse.overview(context).runs == ()
-    assert browse.page(context, Selection(), 0, 10).total == 0
+    assert ask(browse.overview, context).runs == ()
+    assert ask(browse.page, context, Selection(), 0, 10).total == 0
 
 
 def test_an_event_in_full_has_difference_edits_and_evidence(context):
-    accepted = next(row for row in log(context).rows if row.version == 1)
-    found = event_detail(context, accepted.commit)
+    accepted = next(row for row in ask(log, context).rows if row.version == 1)
+    found = ask(event_detail, context, accepted.commit)
     assert found.present
     assert [file.path for file in found.files]
     assert found.shown.row.commit == accepted.commit
-    started = next(row for row in log(context).rows if row.kind == "run-started")
-    assert event_detail(context, started.commit).edits == ()
+    started = next(row for row in ask(log, context).rows if row.kind == "run-started")
+    assert ask(event_detail, context, started.commit).edits == ()
 
 
 def test_a_look_changes_when_a_ref_moves(context, repo):

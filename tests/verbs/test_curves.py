@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+from asking import ask
 from sample_run import RUN, write_run
 
 from skillgit.app.history.cost import cost
@@ -15,8 +16,8 @@ pytestmark = pytest.mark.usefixtures("records")
 
 
 def test_a_curve_has_every_event_of_a_short_run(context):
-    (curve,) = curves(context, [RUN])
-    events = log(context, LogRequest(words=(RUN,), reverse=True)).rows
+    (curve,) = ask(curves, context, [RUN])
+    events = ask(log, context, LogRequest(words=(RUN,), reverse=True)).rows
     assert [point.row for point in curve.points] == list(events)
     assert [point.x for point in curve.points] == [row.step for row in events]
     scores = {row.version: row.score for row in events if row.version is not None}
@@ -26,9 +27,9 @@ def test_a_curve_has_every_event_of_a_short_run(context):
 
 
 def test_along_calls_a_curve_ends_at_what_the_run_cost(context):
-    spent = cost(context, RUN, by=Grouping.STEP)
+    spent = ask(cost, context, RUN, by=Grouping.STEP)
     for axis, total in ((Axis.CALL, spent.total.calls), (Axis.DOLLAR, spent.total.usd)):
-        (curve,) = curves(context, [RUN], axis)
+        (curve,) = ask(curves, context, [RUN], axis)
         places = [point.x for point in curve.points]
         assert places == sorted(places)
         assert places[-1] == curve.end == pytest.approx(total)
@@ -36,16 +37,16 @@ def test_along_calls_a_curve_ends_at_what_the_run_cost(context):
 
 
 def test_of_a_long_run_every_new_best_stays(context):
-    (curve,) = curves(context, [RUN], most=2)
-    (whole,) = curves(context, [RUN])
+    (curve,) = ask(curves, context, [RUN], most=2)
+    (whole,) = ask(curves, context, [RUN])
     assert 0 < curve.left_out == len(whole.points) - len(curve.points)
     assert set(curve.points) <= set(whole.points), "what is left out changes no point"
     assert max(point.score for point in curve.points) == max(point.score for point in whole.points)
-    assert curves(context, [RUN], most=2) == (curve,)
+    assert ask(curves, context, [RUN], most=2) == (curve,)
 
 
 def test_curves_are_in_the_order_in_which_they_are_asked_for(context, repo):
     write_run(repo, "other", events=4)
-    assert [curve.run.name for curve in curves(context, ["other", RUN, "other"])] == ["other", RUN]
+    assert [curve.run.name for curve in ask(curves, context, ["other", RUN, "other"])] == ["other", RUN]
     with pytest.raises(RevisionNotFoundError, match="no run 'third'"):
-        curves(context, [RUN, "third"])
+        ask(curves, context, [RUN, "third"])

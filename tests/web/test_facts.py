@@ -24,6 +24,7 @@ from trained_runs import RUN, user
 
 import skillgit
 from skillgit.app.workspace.invitations import OWNER, Role, invite
+from skillgit.app.workspace.workspace import Workspace
 from skillgit.verbs.command_line import read_words
 from skillgit.web import application
 from skillgit.web.pages import ROUTES
@@ -98,7 +99,7 @@ def visit_of(repository: Path, address: str, role: Role) -> tuple[object, Visit]
         match = re.fullmatch(re.sub(r"{(\w+)}", r"(?P<\1>[^/]+)", pattern), parts.path)
         if match and route.method == "GET":
             return route, Visit(
-                context=user(repository),
+                workspace=Workspace(user(repository), still=True),
                 access=Access(name=OWNER if role is Role.OPERATOR else "Ada", role=role, csrf="secret"),
                 path=parts.path,
                 link="http://localhost:7421",

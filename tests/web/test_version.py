@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pytest
+from asking import ask
 from browser import NEEDS_CHROMIUM, PHONE, window
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -20,6 +21,7 @@ from trained_runs import RUN, user
 from skillgit.app.history.show import event_detail
 from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.invitations import Role
+from skillgit.app.workspace.workspace import Workspace
 from skillgit.errors import SkillgitError
 from skillgit.view import numbers
 from skillgit.view.show import all_facts
@@ -105,7 +107,7 @@ def test_a_page_has_every_fact_of_show(repository: Path, visitor: httpx2.Client)
     context = Context.from_process(repository)
     kinds = set()
     for row in asked(repository, "log", RUN)["events"]:
-        report = event_detail(context, row["commit"]).shown
+        report = ask(event_detail, context, row["commit"]).shown
         page = shown(visitor, report.row.label)
         names = {text(term).lower() for term in page.iter("dt")}
         places = {element.get("id") for element in page.iter("h2")}
@@ -271,7 +273,7 @@ def test_a_form_runs_the_words_of_its_action_and_no_others(
 
     monkeypatch.setattr(Visit, "start", start)
     visit = Visit(
-        context=user(repository),
+        workspace=Workspace(user(repository), still=True),
         access=Access(name="operator", role=Role.OPERATOR, csrf=""),
         path="",
         parameters={"run": RUN, "event": "v1"},

@@ -9,9 +9,8 @@ from pathlib import PurePosixPath
 
 from skillgit.app.attribution.line_tracer import TracedLine, Tracer
 from skillgit.app.recorded.step_evidence import AppliedEdit, StepEvidence
-from skillgit.app.workspace.context import Context
-from skillgit.app.workspace.revision import Resolved, default_run, resolve_in
-from skillgit.app.workspace.workspace import Workspace, open_workspace
+from skillgit.app.workspace.revision import Resolved, default_run, resolve
+from skillgit.app.workspace.workspace import Workspace
 from skillgit.domain.address import Address
 from skillgit.domain.did_you_mean import did_you_mean
 from skillgit.domain.edit import normalised
@@ -191,42 +190,41 @@ class SkillFile:
     path: str
 
 
-def blame(context: Context, revision: str = "", path: str = "", lines: Sequence[Stretch] = ()) -> Blame:
+def blame(workspace: Workspace, revision: str = "", path: str = "", lines: Sequence[Stretch] = ()) -> Blame:
     """Return where each line of a file of a skill, by default ``SKILL.md`` of the newest version, comes from.
 
     ``path`` is inside the skill folder or as the repository calls it; ``lines`` are the stretches to return, else all.
     """
-    with open_workspace(context) as workspace:
-        spot = find_place(workspace, revision, path)
-        credits_, rows, present = Credits.of(workspace, spot), [], True
-        trace = Tracer(workspace).trace(spot.resolution.commit, spot.path)
-        for first, _ in lines:
-            if first > max(1, len(trace)):
-                raise UsageError(f"{spot.path} has {len(trace)} lines, and none at {first}", hint=f"-L 1,{len(trace)}")
-        for line in trace:
-            if lines and not any(first <= line.line and (last is None or line.line <= last) for first, last in lines):
-                continue
-            origin, credit = line.origin, credits_.credit(line)
-            present = present and (origin is None or not origin.evidence or credits_.evidence(origin).present)
-            facts = {name: getattr(origin, name) for name in _OF_EVENT} if origin else {}
-            row = BlameRow(
-                line=line.line,
-                text=line.text,
-                commit=line.commit,
-                author=author(workspace, line.commit) if credit.source == "human" else "",
-                restored=line.restored_by.version if line.restored_by else None,
-                **facts,
-                **{name: getattr(credit, name) for name in _OF_CREDIT},
-            )
-            rows.append(row)
-        return Blame(
-            run=spot.run or "",
-            version=spot.resolution.row.version if spot.resolution.row else None,
-            commit=spot.resolution.commit,
-            path=spot.path,
-            lines=tuple(rows),
-            absent=not present,
+    spot = find_place(workspace, revision, path)
+    credits_, rows, present = Credits.of(workspace, spot), [], True
+    trace = Tracer(workspace).trace(spot.resolution.commit, spot.path)
+    for first, _ in lines:
+        if first > max(1, len(trace)):
+            raise UsageError(f"{spot.path} has {len(trace)} lines, and none at {first}", hint=f"-L 1,{len(trace)}")
+    for line in trace:
+        if lines and not any(first <= line.line and (last is None or line.line <= last) for first, last in lines):
+            continue
+        origin, credit = line.origin, credits_.credit(line)
+        present = present and (origin is None or not origin.evidence or credits_.evidence(origin).present)
+        facts = {name: getattr(origin, name) for name in _OF_EVENT} if origin else {}
+        row = BlameRow(
+            line=line.line,
+            text=line.text,
+            commit=line.commit,
+            author=author(workspace, line.commit) if credit.source == "human" else "",
+            restored=line.restored_by.version if line.restored_by else None,
+            **facts,
+            **{name: getattr(credit, name) for name in _OF_CREDIT},
         )
+        rows.append(row)
+    return Blame(
+        run=spot.run or "",
+        version=spot.resolution.row.version if spot.resolution.row else None,
+        commit=spot.resolution.commit,
+        path=spot.path,
+        lines=tuple(rows),
+        absent=not present,
+    )
 
 
 def author(workspace: Workspace, commit: str) -> str:
@@ -236,13 +234,13 @@ def author(workspace: Workspace, commit: str) -> str:
 def find_place(workspace: Workspace, revision: str, path: str) -> SkillFile:
     """Return the file ``path`` of the skill at ``revision``; a single word may be either."""
     try:
-        resolution = resolve_in(workspace, revision or HEAD)
+        resolution = resolve(workspace, revision or HEAD)
     except RevisionNotFoundError as error:
         if path or not revision:
             raise
         # one word, and no revision: a file, as `blame SKILL.md` is written
         try:
-            return _place(workspace, resolve_in(workspace, HEAD), revision)
+            return _place(workspace, resolve(workspace, HEAD), revision)
         except NotFoundError as missing:
             if missing.hint.startswith("did you mean"):
                 message = f"there is neither a revision nor a file '{revision}'"

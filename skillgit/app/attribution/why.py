@@ -20,8 +20,7 @@ from skillgit.app.recorded.step_evidence import (
     TrajectoryPattern,
     with_questions,
 )
-from skillgit.app.workspace.context import Context
-from skillgit.app.workspace.workspace import Workspace, open_workspace
+from skillgit.app.workspace.workspace import Workspace
 from skillgit.domain.cost import Cost
 from skillgit.domain.edit import LeftOut, normalised
 from skillgit.domain.evaluation import LoadCounts
@@ -118,18 +117,17 @@ class Story:
     absent: bool  # whether the evidence of the event is not here, as in a clone
 
 
-def why(context: Context, query: str, revision: str = "", path: str = "") -> Story:
+def why(workspace: Workspace, query: str, revision: str = "", path: str = "") -> Story:
     """Return the story of a rule.
 
     ``query`` is the number of a line, or words of the rule; if no rule has them, a rule that once had them is found.
     Without a ``path``, in the skill folder or as the repository calls it, a number means ``SKILL.md``, words any file.
     """
-    with open_workspace(context) as workspace:
-        spot = find_place(workspace, revision, path)
-        stories = Stories(workspace, RuleHistory(workspace), spot)
-        if query.isdecimal():
-            return stories.at_line(spot.path, int(query))
-        return stories.like(query, spot.path if path else "")
+    spot = find_place(workspace, revision, path)
+    stories = Stories(workspace, RuleHistory(workspace), spot)
+    if query.isdecimal():
+        return stories.at_line(spot.path, int(query))
+    return stories.like(query, spot.path if path else "")
 
 
 def likeness(text: str, rule: str) -> float:

@@ -24,7 +24,7 @@ from skillgit.app.skill_format.folder_contents import (
 )
 from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import skill_named
-from skillgit.app.workspace.workspace import Workspace, open_workspace
+from skillgit.app.workspace.workspace import Workspace
 from skillgit.domain.did_you_mean import nearest
 from skillgit.errors import ConflictError, NotFoundError, UsageError
 
@@ -104,7 +104,7 @@ class InstallResult:
 
 def install(context: Context, request: InstallRequest, agrees: Agreed) -> InstallResult:
     """Put a skill where an agent looks for it; a DiffersError unless ``agrees`` lets it replace manual changes."""
-    with open_workspace(context) as workspace:
+    with Workspace(context) as workspace:
         source = skill_named(workspace, request.revision)
         name, new_entries = source.skill.name, entries_of(source.skill)
         path = refuse_way_out(skills_folder(context, workspace, request.to or "", request.scope) / name)
@@ -192,7 +192,7 @@ class UninstallResult:
 
 def uninstall(context: Context, request: UninstallRequest, agrees: Agreed) -> UninstallResult:
     """Bring back what a skill replaced; a DiffersError unless ``agrees`` gives manual changes up."""
-    with open_workspace(context) as workspace, open_record(workspace.repo) as record:
+    with Workspace(context) as workspace, open_record(workspace.repo) as record:
         if not request.dry_run:
             for known_path in tuple(record.places):
                 record.settle(Path(known_path))

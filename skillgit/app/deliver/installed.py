@@ -18,7 +18,7 @@ from skillgit.app.skill_format.atomic_write import typed_path
 from skillgit.app.skill_format.folder_contents import Entries, edited, entries_of, fingerprint, read_entries, tree_id
 from skillgit.app.skill_format.frontmatter import is_installers, metadata_of, read_head
 from skillgit.app.workspace.context import Context
-from skillgit.app.workspace.workspace import Workspace, open_workspace
+from skillgit.app.workspace.workspace import Workspace
 from skillgit.domain.address import version_label
 from skillgit.domain.protected_regions import frontmatter
 from skillgit.domain.skill import DOCUMENT
@@ -85,51 +85,50 @@ class _Texts:
             yield text
 
 
-def list_installed(context: Context, paths: Sequence[str] = ()) -> tuple[Installed, ...]:
+def list_installed(workspace: Workspace, paths: Sequence[str] = ()) -> tuple[Installed, ...]:
     """Return what the skills at ``paths`` are, folders of skills or of one; without any, those of the record."""
-    with open_workspace(context) as workspace:
-        record = {location.path: location for location in known_places(workspace.repo)}
-        texts_of = cache(lambda name: _Texts(_texts(workspace, name)))
+    record = {location.path: location for location in known_places(workspace.repo)}
+    texts_of = cache(lambda name: _Texts(_texts(workspace, name)))
 
-        def look(folder: Path) -> Installed:
-            entries, location = read_entries(folder.resolve()), record.get(str(folder))
-            skill = _fields(_document(entries)).get("name") or (location.skill if location is not None else folder.name)
-            texts, own = texts_of(skill), tree_id(entries)
-            same = next((text for text in texts if text.tree == own), None) if entries else None
-            is_kept = location is not None and fingerprint(entries) == location.top.installed
-            if location is not None and (is_kept or same is None):
-                top = location.top
-                return Installed(
-                    place=str(folder),
-                    skill=location.skill,
-                    name=top.name,
-                    release=same.row.release if same is not None else "",
-                    state=UNCHANGED if is_kept else CHANGED if entries else GONE,
-                    source=BY_RECORD,
-                    newer=_newer(workspace, top.run, top.version),
-                    time=top.time,
-                    commit=top.commit,
-                )
-            as_installed = (
-                (text, "its files, but for metadata of an installer", UNCHANGED)
-                for text in (texts if entries else ())
-                if _is_installed(entries, _entries(workspace, text))
+    def look(folder: Path) -> Installed:
+        entries, location = read_entries(folder.resolve()), record.get(str(folder))
+        skill = _fields(_document(entries)).get("name") or (location.skill if location is not None else folder.name)
+        texts, own = texts_of(skill), tree_id(entries)
+        same = next((text for text in texts if text.tree == own), None) if entries else None
+        is_kept = location is not None and fingerprint(entries) == location.top.installed
+        if location is not None and (is_kept or same is None):
+            top = location.top
+            return Installed(
+                place=str(folder),
+                skill=location.skill,
+                name=top.name,
+                release=same.row.release if same is not None else "",
+                state=UNCHANGED if is_kept else CHANGED if entries else GONE,
+                source=BY_RECORD,
+                newer=_newer(workspace, top.run, top.version),
+                time=top.time,
+                commit=top.commit,
             )
-            by_trace = (
-                (text, source, CHANGED if entries else GONE)
-                for source, value in _left(context, folder, skill, entries)
-                for text in (texts if isinstance(value, str) and value else ())
-                if value in {text.tree, _project_hash(workspace, text) if source == _PROJECT_LOCK else ""}
-            )
-            match = (same, "its tree", UNCHANGED) if same is not None else next(chain(as_installed, by_trace), None)
-            if match is None:
-                return Installed(place=str(folder), skill=skill)
-            text, source, state = match
-            newer = _newer(workspace, text.run, text.version)
-            return replace(text.row, place=str(folder), state=state, source=source, newer=newer)
+        as_installed = (
+            (text, "its files, but for metadata of an installer", UNCHANGED)
+            for text in (texts if entries else ())
+            if _is_installed(entries, _entries(workspace, text))
+        )
+        by_trace = (
+            (text, source, CHANGED if entries else GONE)
+            for source, value in _left(workspace.context, folder, skill, entries)
+            for text in (texts if isinstance(value, str) and value else ())
+            if value in {text.tree, _project_hash(workspace, text) if source == _PROJECT_LOCK else ""}
+        )
+        match = (same, "its tree", UNCHANGED) if same is not None else next(chain(as_installed, by_trace), None)
+        if match is None:
+            return Installed(place=str(folder), skill=skill)
+        text, source, state = match
+        newer = _newer(workspace, text.run, text.version)
+        return replace(text.row, place=str(folder), state=state, source=source, newer=newer)
 
-        folders = [folder for path in paths for folder in _skills(typed_path(context.directory, path))]
-        return tuple(map(look, folders if paths else sorted(map(Path, record))))
+    folders = [folder for path in paths for folder in _skills(typed_path(workspace.context.directory, path))]
+    return tuple(map(look, folders if paths else sorted(map(Path, record))))
 
 
 def _skills(folder: Path) -> list[Path]:

@@ -23,9 +23,8 @@ from skillgit.app.skill_format.folder_contents import (
     read_entries,
 )
 from skillgit.app.sources.plugin_evals import EVALS, LeftOutTask, cases_of
-from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import skill_named
-from skillgit.app.workspace.workspace import Workspace, open_workspace
+from skillgit.app.workspace.workspace import Workspace
 from skillgit.domain.skill import Skill
 from skillgit.errors import ConflictError, NotFoundError, RevisionNotFoundError, SkillError, UsageError
 from skillgit.plugin.redaction import credentials
@@ -93,16 +92,15 @@ class BuiltPlugin:
 
 
 def build_plugin(
-    context: Context, revisions: Sequence[str], path: str, *, name: str = "", evals: str = "", check: bool = False
+    workspace: Workspace, revisions: Sequence[str], path: str, *, name: str = "", evals: str = "", check: bool = False
 ) -> BuiltPlugin:
     """Build the plug-in in a folder that is new, or as skillgit made it; equal content gives equal bytes.
 
     ``revisions`` may be names of skills. ``name`` is the plug-in's, the skill's if there is one only. ``evals`` is a
     file of tasks that become eval cases. With ``check`` the folder is only compared with what would be built.
     """
-    target = refuse_way_out(typed_path(context.directory, path))
-    with open_workspace(context) as workspace:
-        sources = [_source(context, workspace, words) for words in revisions]
+    target = refuse_way_out(typed_path(workspace.context.directory, path))
+    sources = [_source(workspace, words) for words in revisions]
     names = [skill.name for skill, _ in sources]
     twice = next((skill for skill in names if names.count(skill) > 1), "")
     if twice:
@@ -114,7 +112,7 @@ def build_plugin(
         raise SkillError(
             f"'{name}' is not a valid name of a plug-in", hint="--name NAME, with small letters, digits and hyphens"
         )
-    cases = cases_of(context, evals) if evals else None
+    cases = cases_of(workspace.context, evals) if evals else None
     version, entries = _contents(name, sources, cases.files if cases else {})
     for entry_path, entry in entries.items():
         if credentials(entry.content.decode(errors="replace")):
@@ -141,11 +139,11 @@ def build_plugin(
     )
 
 
-def _source(context: Context, workspace: Workspace, words: str) -> tuple[Skill, PluginSkill]:
+def _source(workspace: Workspace, words: str) -> tuple[Skill, PluginSkill]:
     """Return the skill that ``words`` mean, the best version of the run that trains it, or a revision."""
     try:
         # first of all a skill: any beginning of a run's name would be a revision, and its newest version
-        source = skill_named(workspace, f"{run_of_skill(context, words)}/best")
+        source = skill_named(workspace, f"{run_of_skill(workspace, words)}/best")
     except NotFoundError as error:
         try:
             source = skill_named(workspace, words)

@@ -18,9 +18,8 @@ from skillgit.app.history.requests import ItemOrder, ItemsRequest
 from skillgit.app.history.show import RunSetting, recorded_settings
 from skillgit.app.recorded.outcomes import CheckChange, changes_from_base
 from skillgit.app.recorded.step_evidence import AppliedEdit, StepEvidence, TrajectoryPattern
-from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import event_in
-from skillgit.app.workspace.workspace import Workspace, one_snapshot, open_workspace, or_none
+from skillgit.app.workspace.workspace import Workspace, or_none
 from skillgit.domain.address import version_label
 from skillgit.domain.edit import LeftOut
 from skillgit.domain.event import Event
@@ -59,32 +58,31 @@ class Events:
     brief: int
 
 
-def tell(context: Context, rows: Sequence[LogRow], room: DiffAllowance) -> Events:
+def tell(workspace: Workspace, rows: Sequence[LogRow], room: DiffAllowance) -> Events:
     """Return the events in ``rows``, oldest first; of many only the newest, and the newest of these in full."""
     last_rows = rows[-LISTED:]
     newest = last_rows[-DETAILED:][::-1]
     full: dict[str, EventStory] = {}
-    with open_workspace(context) as workspace:
-        # the seed changes nothing, and the skill itself shows its text
-        changes = [row.commit for row in newest if row.version != 0]
-        path = workspace.index.skill_path(rows[0].run) if rows else ""
-        sources = version_queries.sources(workspace.index, changes)
-        texts = store_diff.patches(workspace.repo, changes, path, store_diff.PATCH, sources)
-        patches = dict(zip(changes, texts, strict=True))
-        for row in newest:
-            record = read_commit(workspace.repo, row.commit)
-            evidence = StepEvidence(workspace.repo, record.evidence)
-            # words are compared where there is room for them
-            excerpt = room.take(read_patch(patches.get(row.commit, b"").decode(errors="replace")))
-            full[row.commit] = EventStory(
-                row=row,
-                event=record.event,
-                difference=replace(excerpt, files=detailed(excerpt.files)),
-                edits=evidence.edits(),
-                left_out=evidence.left_out(),
-                findings=evidence.findings(),
-                checks=changes_from_base(workspace, row),
-            )
+    # the seed changes nothing, and the skill itself shows its text
+    changes = [row.commit for row in newest if row.version != 0]
+    path = workspace.index.skill_path(rows[0].run) if rows else ""
+    sources = version_queries.sources(workspace.index, changes)
+    texts = store_diff.patches(workspace.repo, changes, path, store_diff.PATCH, sources)
+    patches = dict(zip(changes, texts, strict=True))
+    for row in newest:
+        record = read_commit(workspace.repo, row.commit)
+        evidence = StepEvidence(workspace.repo, record.evidence)
+        # words are compared where there is room for them
+        excerpt = room.take(read_patch(patches.get(row.commit, b"").decode(errors="replace")))
+        full[row.commit] = EventStory(
+            row=row,
+            event=record.event,
+            difference=replace(excerpt, files=detailed(excerpt.files)),
+            edits=evidence.edits(),
+            left_out=evidence.left_out(),
+            findings=evidence.findings(),
+            checks=changes_from_base(workspace, row),
+        )
     return Events(
         stories=tuple(full.get(row.commit) or EventStory(row=row) for row in last_rows),
         left_out=len(rows) - len(last_rows),
@@ -134,29 +132,28 @@ class RunReport(RunSummary):
         return any(story.absent for story in self.rules.stories) or self.item_map is None or not self.settings
 
 
-def report(context: Context, run: str | None) -> RunReport:
-    with one_snapshot(), open_workspace(context) as workspace:
-        # which process trains the run now does not belong to its history
-        base = summary(context, run, most=None, live={})
-        name, best = base.run.name, base.best
-        seed_name, best_name = f"{name}/v0", f"{name}/{version_label(best.version)}"
-        room = DiffAllowance()
-        difference = room.take(diff(context, seed_name, best_name, lines=_CONTEXT, as_data=True).files)
-        kinds = (EventKind.REJECTED, EventKind.SLOW_PROPOSED, EventKind.SKIPPED)
-        rejections, proposals, skips = ([event for event in base.rows if event.kind == kind] for kind in kinds)
-        return RunReport(
-            **{field.name: getattr(base, field.name) for field in fields(base)},
-            difference=difference,
-            text=or_none(lambda: blame(context, best_name)),
-            rules=_rules(workspace, seed_name, best_name),
-            item_map=_item_map(context, name),
-            versions=tell(context, [event for event in base.rows if event.version is not None], room),
-            rejections=tell(context, rejections, room),
-            slow=tell(context, proposals, room),
-            skips=tuple(skips),
-            cost=cost(context, name),
-            settings=recorded_settings(workspace, version_queries.start_evidence(workspace.index, name)),
-        )
+def report(workspace: Workspace, run: str | None) -> RunReport:
+    # which process trains the run now does not belong to its history
+    base = summary(workspace, run, most=None, live={})
+    name, best = base.run.name, base.best
+    seed_name, best_name = f"{name}/v0", f"{name}/{version_label(best.version)}"
+    room = DiffAllowance()
+    difference = room.take(diff(workspace, seed_name, best_name, lines=_CONTEXT, as_data=True).files)
+    kinds = (EventKind.REJECTED, EventKind.SLOW_PROPOSED, EventKind.SKIPPED)
+    rejections, proposals, skips = ([event for event in base.rows if event.kind == kind] for kind in kinds)
+    return RunReport(
+        **{field.name: getattr(base, field.name) for field in fields(base)},
+        difference=difference,
+        text=or_none(lambda: blame(workspace, best_name)),
+        rules=_rules(workspace, seed_name, best_name),
+        item_map=_item_map(workspace, name),
+        versions=tell(workspace, [event for event in base.rows if event.version is not None], room),
+        rejections=tell(workspace, rejections, room),
+        slow=tell(workspace, proposals, room),
+        skips=tuple(skips),
+        cost=cost(workspace, name),
+        settings=recorded_settings(workspace, version_queries.start_evidence(workspace.index, name)),
+    )
 
 
 def _rules(workspace: Workspace, seed: str, best: str) -> RuleStories:
@@ -173,9 +170,9 @@ def _rules(workspace: Workspace, seed: str, best: str) -> RuleStories:
     )
 
 
-def _item_map(context: Context, run: str) -> ItemMap | None:
+def _item_map(workspace: Workspace, run: str) -> ItemMap | None:
     """Return the items that flip most, under the first, best and newest versions; None without outcomes."""
-    table = or_none(lambda: items(context, run, ItemsRequest(order=ItemOrder.FIRST)))
+    table = or_none(lambda: items(workspace, run, ItemsRequest(order=ItemOrder.FIRST)))
     if table is None:
         return None
     indexes = [index for index, column in enumerate(table.columns) if index == 0 or column.is_best]

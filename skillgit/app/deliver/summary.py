@@ -10,9 +10,8 @@ from skillgit.app.history.diff import items as item_differences
 from skillgit.app.history.diff.items import ItemDiff
 from skillgit.app.history.matrix import matrix
 from skillgit.app.recorded.score_summary import Interval
-from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import find_run
-from skillgit.app.workspace.workspace import open_workspace, or_none
+from skillgit.app.workspace.workspace import Workspace, or_none
 from skillgit.domain.address import version_label
 from skillgit.domain.event import Event
 from skillgit.domain.event_kinds import EventKind
@@ -78,42 +77,39 @@ class RunSummary:
 
 
 def summary(
-    context: Context, run: str | None, *, most: int | None = None, live: Mapping[str, int] | None = None
+    workspace: Workspace, run: str | None, *, most: int | None = None, live: Mapping[str, int] | None = None
 ) -> RunSummary:
     """Return a run in short, with the ``most`` newest of its events; ``live`` are the runs that are trained now."""
-    with open_workspace(context) as workspace:
-        name = find_run(workspace, run)
-        row = queries.run_row(workspace.index, name, workspace.live() if live is None else live)
-        best = queries.best_row(workspace.index, name)
-        first = queries.row_of_version(workspace.index, name, 0)
-        start = None if first is None else read_commit(workspace.repo, first.commit).event
-        if row is None or best is None or start is None:
-            raise RevisionNotFoundError(f"run {name} has no beginning here", hint="skillgit fsck")
-        rows = queries.log_rows(workspace.index, name, limit=most)
-        score_counts = version_queries.scored_items(workspace.index, name, (entry.version for entry in rows))
-        last = version_queries.finished_commits(workspace.index, name)[:1]
-        finish = next((read_commit(workspace.repo, commit).event for commit in last), None)
-        gate_rows = queries.log_rows(workspace.index, name, kinds=_GATED, limit=_LOOKED_AT)
-        own = (
-            read_commit(workspace.repo, entry.commit).event for entry in gate_rows if entry.origin in {"step", "meta"}
-        )
-        verdict = next(filter(None, (event.verdict for event in own)), None)
-        skip_count = queries.events_of(workspace.index, name, EventKind.SKIPPED)
+    name = find_run(workspace, run)
+    row = queries.run_row(workspace.index, name, workspace.live() if live is None else live)
+    best = queries.best_row(workspace.index, name)
+    first = queries.row_of_version(workspace.index, name, 0)
+    start = None if first is None else read_commit(workspace.repo, first.commit).event
+    if row is None or best is None or start is None:
+        raise RevisionNotFoundError(f"run {name} has no beginning here", hint="skillgit fsck")
+    rows = queries.log_rows(workspace.index, name, limit=most)
+    score_counts = version_queries.scored_items(workspace.index, name, (entry.version for entry in rows))
+    last = version_queries.finished_commits(workspace.index, name)[:1]
+    finish = next((read_commit(workspace.repo, commit).event for commit in last), None)
+    gate_rows = queries.log_rows(workspace.index, name, kinds=_GATED, limit=_LOOKED_AT)
+    own = (read_commit(workspace.repo, entry.commit).event for entry in gate_rows if entry.origin in {"step", "meta"})
+    verdict = next(filter(None, (event.verdict for event in own)), None)
+    skip_count = queries.events_of(workspace.index, name, EventKind.SKIPPED)
     return RunSummary(
         run=row,
         start=start,
         finish=finish,
         rows=rows[::-1],
         best=best,
-        progress=progress(context, row, start.models.target),
+        progress=progress(workspace, row, start.models.target),
         score_counts=score_counts,
-        items=or_none(lambda: item_differences.items(context, f"{name}/v0", f"{name}/{version_label(best.version)}")),
+        items=or_none(lambda: item_differences.items(workspace, f"{name}/v0", f"{name}/{version_label(best.version)}")),
         skip_count=skip_count,
         verdict=verdict,
     )
 
 
-def progress(context: Context, run: RunRow, target: str) -> tuple[SplitProgress, ...]:
+def progress(workspace: Workspace, run: RunRow, target: str) -> tuple[SplitProgress, ...]:
     """Return how far ``run`` came on the selection split and on the test split, under its own ``target``."""
     splits = []
     for split in ("selection", "test"):
@@ -128,7 +124,7 @@ def progress(context: Context, run: RunRow, target: str) -> tuple[SplitProgress,
                 soft=cell.soft,
                 noted=cell.source == "note",
             )
-            for row in matrix(context, run.name, split, {0, run.best_version}).rows
+            for row in matrix(workspace, run.name, split, {0, run.best_version}).rows
             for cell in row.cells  # that of the run's own target on its own items, if there is one
             if row.row.version is not None and cell.model == target and not cell.differs
         }

@@ -10,7 +10,7 @@ from pathlib import Path
 from skillgit.app.exchange.connection import Listener, check_address, line_for, shown_address
 from skillgit.app.exchange.requests import PullRequest
 from skillgit.app.workspace.context import Context
-from skillgit.app.workspace.workspace import Workspace, open_workspace
+from skillgit.app.workspace.workspace import Workspace
 from skillgit.domain.address import version_label
 from skillgit.errors import ConflictError, SkillgitError, UsageError
 from skillgit.index import queries
@@ -62,7 +62,7 @@ class Pulled:
 
 def pull(context: Context, request: PullRequest, listener: Listener | None = None) -> Pulled:
     """Fetch, make runs that are unknown here, and fast-forward the others. What prevents it is reported."""
-    with open_workspace(context) as workspace:
+    with Workspace(context) as workspace:
         remote = find_remote(workspace.repo, request.remote)
         with_rejected = RejectedMode(request.rejected_mode) is not RejectedMode.NONE
         line = line_for(context, listener or Listener())

@@ -17,7 +17,7 @@ from skillgit.app.recorded.run_record import start_record
 from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import find_run
 from skillgit.app.workspace.skills_here import train_hint
-from skillgit.app.workspace.workspace import Workspace, open_workspace
+from skillgit.app.workspace.workspace import Workspace
 from skillgit.errors import ConflictError, RemoteError, RevisionNotFoundError, SkillgitError, UsageError
 from skillgit.lazy import loaded_on_use
 from skillgit.store import refs
@@ -88,7 +88,7 @@ class Pushed:
 
 def push(context: Context, request: PushRequest, listener: Listener | None = None) -> Pushed:
     """Send runs to another repository. A ref that is refused is reported in the result, not raised."""
-    with open_workspace(context) as workspace:
+    with Workspace(context) as workspace:
         return _Push(context, workspace, request, listener or Listener()).carry_out()
 
 

@@ -14,9 +14,9 @@ from skillgit.app.skill_format.frontmatter import read_head
 from skillgit.app.skill_format.lint import licence_files, unlicensed
 from skillgit.app.sources.data_check import item_facts
 from skillgit.app.workspace.context import Context
-from skillgit.app.workspace.revision import event_in, resolve_in
+from skillgit.app.workspace.revision import event_in, resolve
 from skillgit.app.workspace.revision_range import split_range
-from skillgit.app.workspace.workspace import Workspace, open_workspace
+from skillgit.app.workspace.workspace import Workspace
 from skillgit.domain.credentials.detector import MASK, Certainty, FoundCredential, cut_out, is_guess
 from skillgit.domain.evaluation import Split
 from skillgit.domain.finding import Finding, Severity
@@ -78,23 +78,22 @@ class Scan:
         return tuple(finding for finding in self.findings if finding.severity is Severity.WARNING)
 
 
-def scan(context: Context, word: str | None = None, *, evidence: bool = False) -> Scan:
+def scan(workspace: Workspace, word: str | None = None, *, evidence: bool = False) -> Scan:
     """Look at the commits of ``word``: a revision with all that it leads to, or a range; None for what no remote has.
 
     Only without a word, ``evidence`` adds evidence and folded candidates.
     """
-    with open_workspace(context) as workspace:
-        if word is None:
-            tips, bases = publishable(workspace.repo, evidence=evidence)
-        elif (ends := split_range(word)) is None:
-            tips, bases = [resolve_in(workspace, word).commit], []
-        else:
-            begin, end = ends
-            run = (begin or end).rpartition("/")[0]
-            newest = f"{run}/head" if run else "head"
-            tips = [resolve_in(workspace, end).commit if end else event_in(workspace, newest).commit]
-            bases = [resolve_in(workspace, begin).commit] if begin else []
-        return scan_commits(context, workspace, tips, bases)
+    if word is None:
+        tips, bases = publishable(workspace.repo, evidence=evidence)
+    elif (ends := split_range(word)) is None:
+        tips, bases = [resolve(workspace, word).commit], []
+    else:
+        begin, end = ends
+        run = (begin or end).rpartition("/")[0]
+        newest = f"{run}/head" if run else "head"
+        tips = [resolve(workspace, end).commit if end else event_in(workspace, newest).commit]
+        bases = [resolve(workspace, begin).commit] if begin else []
+    return scan_commits(workspace.context, workspace, tips, bases)
 
 
 def scan_commits(context: Context, workspace: Workspace, tips: Iterable[str], bases: Iterable[str] = ()) -> Scan:

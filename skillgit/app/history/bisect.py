@@ -21,7 +21,7 @@ from skillgit.app.setup.run_setup import differences, measuring_setup
 from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import event_in, find_run
 from skillgit.app.workspace.revision_range import split_range
-from skillgit.app.workspace.workspace import Absence, Workspace, open_workspace
+from skillgit.app.workspace.workspace import Absence, Workspace
 from skillgit.domain.address import version_label
 from skillgit.domain.cost import Cost
 from skillgit.domain.evaluation import Scored, Split
@@ -71,7 +71,7 @@ class Bisected:
 
 def bisect(context: Context, request: ItemsRequest, watcher: EvalWatcher | None = None) -> Bisected | Plan:
     """Return which version fixed or broke an item; for a dry run the plan of what would be measured for it."""
-    with open_workspace(context) as workspace:
+    with Workspace(context) as workspace:
         run, ends = _ends(workspace, request.run)
         item, index = request.item or "", workspace.index
         line = _line(workspace, run, item, measure=request.measure)

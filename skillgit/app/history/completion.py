@@ -99,7 +99,7 @@ def _select(context: Context, query: str, values: Sequence[object] = ()) -> list
     rows = glance(folder / "index.db", query, values) if folder is not None else None
     if rows is not None:
         return rows
-    with workspaces.open_workspace(context) as workspace:
+    with workspaces.Workspace(context) as workspace:
         return workspace.index.select(query, values)
 
 

@@ -7,9 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from skillgit.app.history.status import Unfinished, unfinished
-from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import default_run, find_run
-from skillgit.app.workspace.workspace import open_workspace
+from skillgit.app.workspace.workspace import Workspace
 from skillgit.domain.cost import Cost, CostPart, CostSum, Grouping
 from skillgit.index import queries, spending
 from skillgit.index.rows import SpentRow
@@ -74,15 +73,14 @@ _KEPT = (
 )
 
 
-def cost(context: Context, run: str | None, *, by: Grouping | None = None, all_runs: bool = False) -> Spending:
+def cost(workspace: Workspace, run: str | None, *, by: Grouping | None = None, all_runs: bool = False) -> Spending:
     """Return what a run, or without a name the default run, cost by role and stage, or by something else."""
-    with open_workspace(context) as workspace:
-        name = run if all_runs else default_run(workspace) if run is None else find_run(workspace, run)
-        names = queries.run_names(workspace.index) if all_runs else () if name is None else (name,)
-        # the sums of a long run are made by the index, unless its events are listed one by one
-        query = spending.spent_rows if by in {Grouping.STEP, Grouping.VERSION} else spending.spent_sums
-        rows = [row for name in names for row in query(workspace.index, name)]
-        making = unfinished(workspace, names)
+    name = run if all_runs else default_run(workspace) if run is None else find_run(workspace, run)
+    names = queries.run_names(workspace.index) if all_runs else () if name is None else (name,)
+    # the sums of a long run are made by the index, unless its events are listed one by one
+    query = spending.spent_rows if by in {Grouping.STEP, Grouping.VERSION} else spending.spent_sums
+    rows = [row for name in names for row in query(workspace.index, name)]
+    making = unfinished(workspace, names)
     sums, whole, unpriced_calls = dict[CostRow, CostSum](), CostSum(), Counter[str]()
     for slot, part in _placed(rows, by, all_runs=all_runs):
         sums.setdefault(slot, CostSum()).add(part)

@@ -18,9 +18,8 @@ from skillgit.app.recorded.outcomes import (
     load,
     unknown_item,
 )
-from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import event_in, find_run
-from skillgit.app.workspace.workspace import BRING, Absence, Workspace, open_workspace
+from skillgit.app.workspace.workspace import BRING, Absence, Workspace
 from skillgit.domain.evaluation import Split
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.outcomes import SELECTION
@@ -80,40 +79,38 @@ class ItemTrajectory:
 
 
 def item_story(
-    context: Context, run: str | None, item: str, *, limit: int | None = None, sides: Collection[str] | None = None
+    workspace: Workspace, run: str | None, item: str, *, limit: int | None = None, sides: Collection[str] | None = None
 ) -> ItemStory:
     """Return how ``item`` fared; with ``sides`` these are among the attempts, and the first and the newest version."""
-    with open_workspace(context) as workspace:
-        outcomes = _of_item(workspace, find_run(workspace, run), item)
-        pairs = outcomes.attempts(item)
-        newest = pairs[-limit:] if limit else pairs
-        older = pairs[: len(pairs) - len(newest)] if sides is not None else []
-        versions = [text for text, cell in older if text.version is not None and cell is not None]
-        ends = {*versions[:1], *versions[-1:]}
-        extra = [pair for pair in older if pair[0] in ends or pair[0].label in (sides or ())]
-        tries = attempts(workspace, [*extra, *newest], item)
-        line = outcomes.line(item, outcomes.doubts(workspace).get(item, ()))
-        same = ("item", "task_type", "first", "is_first", "solved", "measured", "unknown", "doubts")
-        return ItemStory(
-            run=outcomes.run,
-            metric=str(outcomes.gauge.metric),
-            question=_question(workspace, tries),
-            flips=outcomes.flips(item),
-            attempts=tries,
-            every=len(pairs),
-            **{name: getattr(line, name) for name in same},
-        )
+    outcomes = _of_item(workspace, find_run(workspace, run), item)
+    pairs = outcomes.attempts(item)
+    newest = pairs[-limit:] if limit else pairs
+    older = pairs[: len(pairs) - len(newest)] if sides is not None else []
+    versions = [text for text, cell in older if text.version is not None and cell is not None]
+    ends = {*versions[:1], *versions[-1:]}
+    extra = [pair for pair in older if pair[0] in ends or pair[0].label in (sides or ())]
+    tries = attempts(workspace, [*extra, *newest], item)
+    line = outcomes.line(item, outcomes.doubts(workspace).get(item, ()))
+    same = ("item", "task_type", "first", "is_first", "solved", "measured", "unknown", "doubts")
+    return ItemStory(
+        run=outcomes.run,
+        metric=str(outcomes.gauge.metric),
+        question=_question(workspace, tries),
+        flips=outcomes.flips(item),
+        attempts=tries,
+        every=len(pairs),
+        **{name: getattr(line, name) for name in same},
+    )
 
 
-def item_trajectory(context: Context, item: str, revision: str) -> ItemTrajectory:
-    with open_workspace(context) as workspace:
-        event = event_in(workspace, revision)
-        pairs = _of_item(workspace, event.run, item).attempts(item)
-        tries = attempts(workspace, [pair for pair in pairs if pair[0].commit == event.commit], item)
-        attempt = tries[0] if tries else None
-        if attempt is not None and attempt.trajectory:
-            turns = _turns(workspace, attempt.trajectory)
-            return ItemTrajectory(run=event.run, item=item, attempt=attempt, turns=turns)
+def item_trajectory(workspace: Workspace, item: str, revision: str) -> ItemTrajectory:
+    event = event_in(workspace, revision)
+    pairs = _of_item(workspace, event.run, item).attempts(item)
+    tries = attempts(workspace, [pair for pair in pairs if pair[0].commit == event.commit], item)
+    attempt = tries[0] if tries else None
+    if attempt is not None and attempt.trajectory:
+        turns = _turns(workspace, attempt.trajectory)
+        return ItemTrajectory(run=event.run, item=item, attempt=attempt, turns=turns)
     if attempt is None:
         hint = f"skillgit items {event.run} --item {quote(item)} lists what was measured"
     elif attempt.absence is Absence.DROPPED:
@@ -150,18 +147,17 @@ class ItemWords:
     replies: tuple[ItemReply, ...]  # for each revision
 
 
-def item_words(context: Context, revisions: Sequence[str], items: Iterable[str]) -> dict[str, ItemWords]:
+def item_words(workspace: Workspace, revisions: Sequence[str], items: Iterable[str]) -> dict[str, ItemWords]:
     """Return what each of the selection ``items`` asks, and what each of ``revisions`` answered.
 
     The items' own data are not part of history: a reference answer is known only from the words of a scorer.
     """
-    with open_workspace(context) as workspace:
-        rows = [event_in(workspace, revision) for revision in revisions]
-        events = [item_queries.measured_by(workspace.index, row.run, row.version, row.commit) for row in rows]
-        trees = item_queries.evidence_of(workspace.index, [event for event in events if event is not None])
-        sides = [_replies(workspace, trees.get(event, "") if event is not None else "") for event in events]
-        replies = {item: tuple(side.get(item, ItemReply()) for side in sides) for item in items}
-        return {item: ItemWords(question=_question(workspace, own), replies=own) for item, own in replies.items()}
+    rows = [event_in(workspace, revision) for revision in revisions]
+    events = [item_queries.measured_by(workspace.index, row.run, row.version, row.commit) for row in rows]
+    trees = item_queries.evidence_of(workspace.index, [event for event in events if event is not None])
+    sides = [_replies(workspace, trees.get(event, "") if event is not None else "") for event in events]
+    replies = {item: tuple(side.get(item, ItemReply()) for side in sides) for item in items}
+    return {item: ItemWords(question=_question(workspace, own), replies=own) for item, own in replies.items()}
 
 
 def _replies(workspace: Workspace, tree: str) -> dict[str, ItemReply]:
@@ -235,10 +231,10 @@ class ItemPicture:
     content: bytes
 
 
-def item_picture(context: Context, run: str, item: str, digest: str) -> ItemPicture:
+def item_picture(workspace: Workspace, run: str, item: str, digest: str) -> ItemPicture:
     """Return the picture with ``digest`` of a selection item; a NotFoundError if the run's data are not here."""
     try:
-        images = list(_images(context, run, item))
+        images = list(_images(workspace, run, item))
     except NotFoundError:
         raise
     except SkillgitError as error:
@@ -250,11 +246,10 @@ def item_picture(context: Context, run: str, item: str, digest: str) -> ItemPict
     return ItemPicture(media_type=media_type, content=content)
 
 
-def _images(context: Context, run: str, item: str) -> Iterator[Image]:
-    with open_workspace(context) as workspace:
-        name = find_run(workspace, run)
-        # of a stranger's run only what such a run may set
-        config = run_setup.recorded_config(context, workspace, name, ())
+def _images(workspace: Workspace, run: str, item: str) -> Iterator[Image]:
+    name = find_run(workspace, run)
+    # of a stranger's run only what such a run may set
+    config = run_setup.recorded_config(workspace.context, workspace, name, ())
     environment = registry.find_environment(config.values.env.name, config.root).cls(config.options, config.root)
     if isinstance(environment, plugin_environment.ShowsPictures):
         for entry in environment.items(Split.SELECTION):

@@ -8,9 +8,8 @@ from statistics import fmean
 
 from skillgit.app.history.requests import ItemOrder, ItemsRequest
 from skillgit.app.recorded.outcomes import ItemLine, check_scores, load, no_outcomes
-from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import find_run
-from skillgit.app.workspace.workspace import Absence, open_workspace
+from skillgit.app.workspace.workspace import Absence, Workspace
 from skillgit.domain.did_you_mean import did_you_mean
 from skillgit.errors import NotFoundError
 from skillgit.index import queries
@@ -44,55 +43,54 @@ class ItemTable:
     items: int
 
 
-def items(context: Context, run: str | None, request: ItemsRequest) -> ItemTable:
-    with open_workspace(context) as workspace:
-        name = find_run(workspace, run)
-        outcomes = load(workspace, name, with_rejected=request.rejected)
-        if not outcomes.cells:
-            raise no_outcomes(workspace, name)
-        types = sorted({*outcomes.types.values()} - {""})
-        if request.task_type is not None and request.task_type not in types:
-            hint = did_you_mean(request.task_type, types, otherwise=f"task types are {', '.join(types)}")
-            raise NotFoundError(f"run {name} has no items of the task type '{request.task_type}'", hint=hint)
-        doubts = outcomes.doubts(workspace)
-        marks = [
-            row and row.commit for row in (read(workspace.index, name) for read in (queries.best_row, queries.head_row))
-        ]
+def items(workspace: Workspace, run: str | None, request: ItemsRequest) -> ItemTable:
+    name = find_run(workspace, run)
+    outcomes = load(workspace, name, with_rejected=request.rejected)
+    if not outcomes.cells:
+        raise no_outcomes(workspace, name)
+    types = sorted({*outcomes.types.values()} - {""})
+    if request.task_type is not None and request.task_type not in types:
+        hint = did_you_mean(request.task_type, types, otherwise=f"task types are {', '.join(types)}")
+        raise NotFoundError(f"run {name} has no items of the task type '{request.task_type}'", hint=hint)
+    doubts = outcomes.doubts(workspace)
+    marks = [
+        row and row.commit for row in (read(workspace.index, name) for read in (queries.best_row, queries.head_row))
+    ]
 
-        def matches(line: ItemLine) -> bool:
-            return (
-                request.task_type in {None, line.task_type}
-                and (not request.flaky or bool(line.doubts))
-                and (not request.never_solved or not line.solved)
-                and (not request.solved or any(cell.solved for _, cell in outcomes.own(line.item)[-1:]))
-            )
-
-        lines = [outcomes.line(item, doubts.get(item, ())) for item in outcomes.cells]
-        by_text = zip(outcomes.texts, outcomes.absent, zip(*outcomes.cells.values(), strict=True), strict=True)
-        return ItemTable(
-            run=name,
-            metric=str(outcomes.gauge.metric),
-            columns=tuple(
-                ItemColumn(
-                    name=text.label,
-                    commit=text.commit,
-                    version=text.version,
-                    score=text.score,
-                    measured=text.measured,
-                    bound=text.bound,
-                    n=text.n,
-                    scored=text.scored,
-                    solved=sum(cell is not None and cell.solved is True for cell in cells),
-                    is_best=text.commit == marks[0],
-                    is_head=text.commit == marks[1],
-                    absence=absence,
-                    lacking=cells.count(None),
-                )
-                for text, absence, cells in by_text
-            ),
-            rows=tuple(sorted(filter(matches, lines), key=lambda line: _rank(line, request.order))),
-            items=len(lines),
+    def matches(line: ItemLine) -> bool:
+        return (
+            request.task_type in {None, line.task_type}
+            and (not request.flaky or bool(line.doubts))
+            and (not request.never_solved or not line.solved)
+            and (not request.solved or any(cell.solved for _, cell in outcomes.own(line.item)[-1:]))
         )
+
+    lines = [outcomes.line(item, doubts.get(item, ())) for item in outcomes.cells]
+    by_text = zip(outcomes.texts, outcomes.absent, zip(*outcomes.cells.values(), strict=True), strict=True)
+    return ItemTable(
+        run=name,
+        metric=str(outcomes.gauge.metric),
+        columns=tuple(
+            ItemColumn(
+                name=text.label,
+                commit=text.commit,
+                version=text.version,
+                score=text.score,
+                measured=text.measured,
+                bound=text.bound,
+                n=text.n,
+                scored=text.scored,
+                solved=sum(cell is not None and cell.solved is True for cell in cells),
+                is_best=text.commit == marks[0],
+                is_head=text.commit == marks[1],
+                absence=absence,
+                lacking=cells.count(None),
+            )
+            for text, absence, cells in by_text
+        ),
+        rows=tuple(sorted(filter(matches, lines), key=lambda line: _rank(line, request.order))),
+        items=len(lines),
+    )
 
 
 def _rank(line: ItemLine, order: ItemOrder) -> tuple[float, list[tuple[int, int, str]]]:
@@ -121,20 +119,19 @@ class CheckTable:
     rows: tuple[CheckLine, ...]
 
 
-def checks(context: Context, run: str | None) -> CheckTable:
+def checks(workspace: Workspace, run: str | None) -> CheckTable:
     """Return how each single check, criterion or metric of the selection split fares under the versions of ``run``."""
-    with open_workspace(context) as workspace:
-        name = find_run(workspace, run)
-        rows = [row for row in queries.log_rows(workspace.index, name) if row.version is not None]
-        scores = {row.label: check_scores(workspace, row) for row in sorted(rows, key=lambda row: row.version or 0)}
-        lines = []
-        for check in sorted({check for version in scores.values() for check in version}):
-            versions = [[*version.get(check, {}).values()] for version in scores.values()]
-            newest = next((values for values in reversed(versions) if values), [])
-            means = tuple(fmean(values) if values else None for values in versions)
-            lines.append(CheckLine(check=check, items=len(newest), scores=means))
-        if not lines:
-            if not load(workspace, name).cells:
-                raise no_outcomes(workspace, name)
-            raise NotFoundError(f"the items of run {name} have one score each", hint=f"skillgit items {name}")
-        return CheckTable(run=name, versions=tuple(scores), rows=tuple(lines))
+    name = find_run(workspace, run)
+    rows = [row for row in queries.log_rows(workspace.index, name) if row.version is not None]
+    scores = {row.label: check_scores(workspace, row) for row in sorted(rows, key=lambda row: row.version or 0)}
+    lines = []
+    for check in sorted({check for version in scores.values() for check in version}):
+        versions = [[*version.get(check, {}).values()] for version in scores.values()]
+        newest = next((values for values in reversed(versions) if values), [])
+        means = tuple(fmean(values) if values else None for values in versions)
+        lines.append(CheckLine(check=check, items=len(newest), scores=means))
+    if not lines:
+        if not load(workspace, name).cells:
+            raise no_outcomes(workspace, name)
+        raise NotFoundError(f"the items of run {name} have one score each", hint=f"skillgit items {name}")
+    return CheckTable(run=name, versions=tuple(scores), rows=tuple(lines))

@@ -8,11 +8,9 @@ from itertools import groupby
 from typing import Literal
 
 from skillgit.app.history.requests import LogRequest
-from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.request import MisuseError
-from skillgit.app.workspace.revision import is_address
 from skillgit.app.workspace.revision_range import Span, span_of
-from skillgit.app.workspace.workspace import BRING, Absence, Workspace, open_workspace
+from skillgit.app.workspace.workspace import BRING, Absence, Workspace
 from skillgit.domain.did_you_mean import did_you_mean
 from skillgit.domain.event_kinds import EventKind
 from skillgit.errors import NotFoundError
@@ -45,44 +43,43 @@ class Log:
     parents: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # for a graph: other events it rests on
 
 
-def log(context: Context, request: LogRequest | None = None) -> Log:
+def log(workspace: Workspace, request: LogRequest | None = None) -> Log:
     """Return the events that are ``request``; nothing where there is no run."""
     request = request or LogRequest()
-    with open_workspace(_looking_back(context, request.words)) as workspace:
-        span = part_of_history(workspace, request.words, all_runs=request.all_runs)
-        if span is not None and not span.run:
-            return Log(run="", rows=())
-        for item in request.items:
-            _check_item(workspace, item)
-        index, repo, now = workspace.index, workspace.repo, context.clock()
-        choice = replace(
-            span.selection(index) if span else Selection(skill=workspace.skill),
-            with_rejected=request.with_rejected,
-            kinds=frozenset(request.events),
-            words=request.grep,
-            since=git_binary.moment(repo, request.since, now) if request.since else None,
-            until=git_binary.moment(repo, request.until, now) if request.until else None,
-            items=request.items,
-        )
-        rows = queries.selected_rows(index, choice, request.limit)
-        parents = parents_beside(repo, rows) if request.graph else {}
-        rows = in_order(rows, parents) if request.graph else rows
-        rose = log_filter.flips(index, [row.commit for row in rows], request.items) if request.items else {}
-        # of these versions neither outcomes nor messages say what they did to the item
-        commits = log_filter.untold(index, choice) if request.items else ()
-        untold = [row for commit in commits if (row := queries.row_of_commit(index, commit)) is not None]
-        absences = {kind for run in {row.run for row in untold} for kind in outcomes.absences(workspace, run).values()}
-        return Log(
-            run=choice.run,
-            rows=rows[::-1] if request.reverse else rows,
-            flips={
-                commit: {item: "fixed" if is_fix else "broken" for item, is_fix in changes.items()}
-                for commit, changes in rose.items()
-            },
-            untold=tuple(str(row.address) for row in untold),
-            absence=next((kind for kind in Absence if kind in absences), None),
-            parents=parents,
-        )
+    span = part_of_history(workspace, request.words, all_runs=request.all_runs)
+    if span is not None and not span.run:
+        return Log(run="", rows=())
+    for item in request.items:
+        _check_item(workspace, item)
+    index, repo, now = workspace.index, workspace.repo, workspace.context.clock()
+    choice = replace(
+        span.selection(index) if span else Selection(skill=workspace.skill),
+        with_rejected=request.with_rejected,
+        kinds=frozenset(request.events),
+        words=request.grep,
+        since=git_binary.moment(repo, request.since, now) if request.since else None,
+        until=git_binary.moment(repo, request.until, now) if request.until else None,
+        items=request.items,
+    )
+    rows = queries.selected_rows(index, choice, request.limit)
+    parents = parents_beside(repo, rows) if request.graph else {}
+    rows = in_order(rows, parents) if request.graph else rows
+    rose = log_filter.flips(index, [row.commit for row in rows], request.items) if request.items else {}
+    # of these versions neither outcomes nor messages say what they did to the item
+    commits = log_filter.untold(index, choice) if request.items else ()
+    untold = [row for commit in commits if (row := queries.row_of_commit(index, commit)) is not None]
+    absences = {kind for run in {row.run for row in untold} for kind in outcomes.absences(workspace, run).values()}
+    return Log(
+        run=choice.run,
+        rows=rows[::-1] if request.reverse else rows,
+        flips={
+            commit: {item: "fixed" if is_fix else "broken" for item, is_fix in changes.items()}
+            for commit, changes in rose.items()
+        },
+        untold=tuple(str(row.address) for row in untold),
+        absence=next((kind for kind in Absence if kind in absences), None),
+        parents=parents,
+    )
 
 
 def part_of_history(workspace: Workspace, words: Sequence[str], *, all_runs: bool) -> Span | None:
@@ -92,27 +89,17 @@ def part_of_history(workspace: Workspace, words: Sequence[str], *, all_runs: boo
     return None if all_runs else span_of(workspace, words)
 
 
-def _looking_back(context: Context, words: Sequence[str]) -> Context:
-    """Return ``context`` that looks back to a version of the run that ``words`` mean, if it names no other run."""
-    if not words or not is_address(context.as_of) or "/" in context.as_of:
-        return context
-    with open_workspace(replace(context, as_of="")) as workspace:
-        run = span_of(workspace, words).run
-    return replace(context, as_of=f"{run}/{context.as_of}")
-
-
-def changes(context: Context, rows: Sequence[LogRow], *, patch: bool, stat: bool) -> Iterator[tuple[LogRow, bytes]]:
+def changes(workspace: Workspace, rows: Sequence[LogRow], *, patch: bool, stat: bool) -> Iterator[tuple[LogRow, bytes]]:
     """Yield each event with what it changed in the skill, as git prints it; empty for events that changed nothing."""
     options = (*(("--stat",) if stat else ()), *(("-p",) if patch else ()))
-    with open_workspace(context) as workspace:
-        paths = {run: workspace.index.skill_path(run) for run in {row.run for row in rows}}
-        # runs that take turns mostly train one skill
-        for path, stretch in groupby(rows, lambda row: paths[row.run]):
-            part = list(stretch)
-            commits = [row.commit for row in part]
-            sources = version_queries.sources(workspace.index, commits)
-            texts = store_diff.patches(workspace.repo, commits, path, options, sources)
-            yield from zip(part, texts, strict=True)
+    paths = {run: workspace.index.skill_path(run) for run in {row.run for row in rows}}
+    # runs that take turns mostly train one skill
+    for path, stretch in groupby(rows, lambda row: paths[row.run]):
+        part = list(stretch)
+        commits = [row.commit for row in part]
+        sources = version_queries.sources(workspace.index, commits)
+        texts = store_diff.patches(workspace.repo, commits, path, options, sources)
+        yield from zip(part, texts, strict=True)
 
 
 def _check_item(workspace: Workspace, item: str) -> None:

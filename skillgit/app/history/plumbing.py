@@ -12,10 +12,9 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from skillgit.app.history.log import part_of_history
-from skillgit.app.workspace.context import Context
-from skillgit.app.workspace.revision import event_in, resolve_in
+from skillgit.app.workspace.revision import event_in, resolve
 from skillgit.app.workspace.revision_range import span_of, split_range
-from skillgit.app.workspace.workspace import Workspace, open_workspace
+from skillgit.app.workspace.workspace import Workspace
 from skillgit.domain.did_you_mean import did_you_mean
 from skillgit.domain.skill import DOCUMENT
 from skillgit.errors import NotFoundError, RevisionNotFoundError, UsageError
@@ -30,53 +29,51 @@ SCHEMA = "skillgit.event/1"
 _AT_ONCE = 500
 
 
-def events(context: Context, words: Sequence[str] = (), *, all_runs: bool = False) -> Iterator[dict[str, object]]:
+def events(workspace: Workspace, words: Sequence[str] = (), *, all_runs: bool = False) -> Iterator[dict[str, object]]:
     """Yield the events of a run or a range, oldest first, each as its commit has it; only one is held at a time."""
-    with open_workspace(context) as workspace:
-        index = workspace.index
-        span = part_of_history(workspace, words, all_runs=all_runs)
-        names = queries.runs_of_skill(index, workspace.skill) if workspace.skill else queries.run_names(index)
-        runs = sorted(names) if span is None else [span.run] if span.run else []
-        for choice in (Selection(run=run) if span is None else span.selection(index) for run in runs):
-            for commit in log_filter.commits(index, choice, at_once=_AT_ONCE):
-                record = read_commit(workspace.repo, commit)
-                event = record.event
-                values = {name: getattr(event, name) for name in event.fact_names}
-                # by its own name, lest it be read as the version of an evaluation
-                if event.inherited is not None:
-                    values["evaluation"] = {"inherited_from": event.inherited}
-                yield {
-                    "schema": SCHEMA,
-                    "kind": event.kind,
-                    "commit": record.commit,
-                    "parents": record.parents,
-                    "tree": record.tree,
-                    "branch": record.branch,
-                    "time": record.time,
-                    "evidence_tree": record.evidence,
-                    **values,
-                }
+    index = workspace.index
+    span = part_of_history(workspace, words, all_runs=all_runs)
+    names = queries.runs_of_skill(index, workspace.skill) if workspace.skill else queries.run_names(index)
+    runs = sorted(names) if span is None else [span.run] if span.run else []
+    for choice in (Selection(run=run) if span is None else span.selection(index) for run in runs):
+        for commit in log_filter.commits(index, choice, at_once=_AT_ONCE):
+            record = read_commit(workspace.repo, commit)
+            event = record.event
+            values = {name: getattr(event, name) for name in event.fact_names}
+            # by its own name, lest it be read as the version of an evaluation
+            if event.inherited is not None:
+                values["evaluation"] = {"inherited_from": event.inherited}
+            yield {
+                "schema": SCHEMA,
+                "kind": event.kind,
+                "commit": record.commit,
+                "parents": record.parents,
+                "tree": record.tree,
+                "branch": record.branch,
+                "time": record.time,
+                "evidence_tree": record.evidence,
+                **values,
+            }
 
 
 _SHOWN = 8
 
 
-def cat(context: Context, name: str) -> bytes:
+def cat(workspace: Workspace, name: str) -> bytes:
     """Return the file ``REV[:PATH]`` of the skill folder, by default ``SKILL.md``; failing that, of the repository."""
     revision, _, path = name.partition(":")
     file = str(PurePosixPath(path or DOCUMENT))
-    with open_workspace(context) as workspace:
-        resolution = resolve_in(workspace, revision)
-        folder = workspace.index.skill_path(resolution.run) if resolution.run else ""
-        root = workspace.repo.commit(resolution.commit).tree
-        for candidate in (f"{folder}/{file}", file) if folder else (file,):
-            content = tree.read_file(workspace.repo, root, candidate)
-            if content is not None:
-                return content
-        inside = f"{folder}/" if folder else ""
-        options = ("-r", "-z", "--name-only", "--full-tree", resolution.commit, *([inside] if inside else []))
-        listing = git(workspace.repo, "ls-tree", *options).out.decode(errors="replace")
-        names = [name.removeprefix(inside) for name in listing.split("\0") if name]
+    resolution = resolve(workspace, revision)
+    folder = workspace.index.skill_path(resolution.run) if resolution.run else ""
+    root = workspace.repo.commit(resolution.commit).tree
+    for candidate in (f"{folder}/{file}", file) if folder else (file,):
+        content = tree.read_file(workspace.repo, root, candidate)
+        if content is not None:
+            return content
+    inside = f"{folder}/" if folder else ""
+    options = ("-r", "-z", "--name-only", "--full-tree", resolution.commit, *([inside] if inside else []))
+    listing = git(workspace.repo, "ls-tree", *options).out.decode(errors="replace")
+    names = [name.removeprefix(inside) for name in listing.split("\0") if name]
     hint = f"it has {', '.join(names[:_SHOWN])}{', …' if len(names) > _SHOWN else ''}"
     raise NotFoundError(
         f"{revision} has no file '{file}'", hint=did_you_mean(file, names, otherwise=hint, prefix=f"{revision}:")
@@ -88,25 +85,24 @@ class NamedCommit(NamedTuple):
     excluded: bool = False  # whether it is the end of a range that does not belong to it
 
 
-def rev_parse(context: Context, words: Sequence[str], *, short: bool = False) -> tuple[NamedCommit, ...]:
+def rev_parse(workspace: Workspace, words: Sequence[str], *, short: bool = False) -> tuple[NamedCommit, ...]:
     """Return the commits that ``words`` name; of a range its end first, then its excluded beginning, as git does."""
-    with open_workspace(context) as workspace:
 
-        def shortened(commit: NamedCommit) -> NamedCommit:
-            answer = git(workspace.repo, "rev-parse", "--short", commit.commit)
-            if answer.code != 0:
-                raise RevisionNotFoundError(f"there is no commit {commit.commit}", hint="git fsck")
-            return commit._replace(commit=answer.out.decode().strip())
+    def shortened(commit: NamedCommit) -> NamedCommit:
+        answer = git(workspace.repo, "rev-parse", "--short", commit.commit)
+        if answer.code != 0:
+            raise RevisionNotFoundError(f"there is no commit {commit.commit}", hint="git fsck")
+        return commit._replace(commit=answer.out.decode().strip())
 
-        commits = tuple(commit for word in words for commit in _named(workspace, word))
-        return tuple(map(shortened, commits)) if short else commits
+    commits = tuple(commit for word in words for commit in _named(workspace, word))
+    return tuple(map(shortened, commits)) if short else commits
 
 
 def _named(workspace: Workspace, word: str) -> tuple[NamedCommit, ...]:
     if word.startswith("^"):
-        return (NamedCommit(resolve_in(workspace, word[1:]).commit, excluded=True),)
+        return (NamedCommit(resolve(workspace, word[1:]).commit, excluded=True),)
     if split_range(word) is None:
-        return (NamedCommit(resolve_in(workspace, word).commit),)
+        return (NamedCommit(resolve(workspace, word).commit),)
     span = span_of(workspace, [word])
     end = span.upto or event_in(workspace, f"{span.run}/head")
     begin = () if span.after is None else (NamedCommit(span.after.commit, excluded=True),)
@@ -134,9 +130,9 @@ class QueryResult:
 
 
 @contextmanager
-def sql(context: Context, query: str) -> Iterator[QueryResult]:
+def sql(workspace: Workspace, query: str) -> Iterator[QueryResult]:
     """Run a query on the index that can only read; its rows exist as long as the block lasts."""
-    with open_workspace(context) as workspace, _guarded(workspace.index) as connection:
+    with _guarded(workspace.index) as connection:
         index = workspace.index
         try:
             cursor = connection.execute(query)

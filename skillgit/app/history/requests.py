@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated
@@ -49,6 +50,10 @@ class LogRequest(OfSkill, OfPast):
     ] = ()
     reverse: Annotated[bool, Opt("Show the oldest event first")] = False
     all_runs: Annotated[bool, Opt("Show the events of all runs", "--all")] = False
+
+    @property
+    def range_words(self) -> Sequence[str]:
+        return self.words
 
 
 class ItemOrder(StrEnum):

@@ -13,9 +13,8 @@ from skillgit.app.recorded.outcomes import CheckChange, changes_from_base
 from skillgit.app.recorded.run_record import item_rows, start_document, start_record
 from skillgit.app.recorded.shortcut_facts import kept_shortcut, not_above
 from skillgit.app.recorded.step_evidence import AppliedEdit, DraftLook, StepEvidence, TrainAttempt, TrajectoryPattern
-from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import event_in
-from skillgit.app.workspace.workspace import BRING, Workspace, open_workspace
+from skillgit.app.workspace.workspace import BRING, Workspace
 from skillgit.domain.edit import LeftOut
 from skillgit.domain.evaluation import EvaluationSummary, Gauge
 from skillgit.domain.event import Event
@@ -60,53 +59,52 @@ class Shown:
     shortcuts: tuple[str, ...] = ()  # which of its scores are not above what needs no question
 
 
-def show(context: Context, revision: str) -> Shown:
-    with open_workspace(context) as workspace:
-        row = event_in(workspace, revision)
-        record = history_reader.read_commit(workspace.repo, row.commit)
-        event, index = record.event, workspace.index
-        evaluations, evidence = (
-            known_evaluations(workspace, row.commit, row),
-            StepEvidence(workspace.repo, record.evidence),
+def show(workspace: Workspace, revision: str) -> Shown:
+    row = event_in(workspace, revision)
+    record = history_reader.read_commit(workspace.repo, row.commit)
+    event, index = record.event, workspace.index
+    evaluations, evidence = (
+        known_evaluations(workspace, row.commit, row),
+        StepEvidence(workspace.repo, record.evidence),
+    )
+    gauge = queries.gauge(index, row.run)
+    # the seed has no base to compare with
+    base = None if row.base is None else queries.row_of_version(index, row.run, row.base)
+    after = item_rows(workspace, row)
+    before = item_rows(workspace, base) if base is not None and after else ()
+    rival = event.verdict.outrun or None if event.kind is EventKind.REJECTED else event.taken_up_by
+    measured: list[EvaluationSummary | KnownEvaluation] = [*evaluations]
+    if event.summary is not None and not event.is_bound:
+        measured.insert(0, event.summary)
+    shortcuts = (
+        not_above(
+            gauge.of(evaluation.hard, evaluation.soft),
+            str(evaluation.split),
+            kept_shortcut(workspace.repo, evaluation.item_set, gauge),
         )
-        gauge = queries.gauge(index, row.run)
-        # the seed has no base to compare with
-        base = None if row.base is None else queries.row_of_version(index, row.run, row.base)
-        after = item_rows(workspace, row)
-        before = item_rows(workspace, base) if base is not None and after else ()
-        rival = event.verdict.outrun or None if event.kind is EventKind.REJECTED else event.taken_up_by
-        measured: list[EvaluationSummary | KnownEvaluation] = [*evaluations]
-        if event.summary is not None and not event.is_bound:
-            measured.insert(0, event.summary)
-        shortcuts = (
-            not_above(
-                gauge.of(evaluation.hard, evaluation.soft),
-                str(evaluation.split),
-                kept_shortcut(workspace.repo, evaluation.item_set, gauge),
-            )
-            for evaluation in measured
-        )
-        return Shown(
-            row=row,
-            event=event,
-            parents=record.parents,
-            evidence_tree=record.evidence,
-            message=history_reader.message(workspace.repo, row.commit),
-            diff=store_diff.change(
-                workspace.repo, row.commit, event.skill, version_queries.sources(index, [row.commit])
-            ).decode(errors="replace"),
-            items=item_changes(before, after, gauge, unmeasured(workspace, row)) if after else (),
-            evaluations=evaluations,
-            test_evaluations=reads_of_test(evaluations),
-            feedback=feedback_in(line for line in version_queries.feedback_lines(index) if line[0] == row.commit),
-            gauge=gauge,
-            left_out=evidence.left_out(),
-            checks=changes_from_base(workspace, row),
-            rival=None if rival is None else queries.row_of_step(index, event.run, rival),
-            taken_up=queries.taken_up_rows(index, row) if row.kind in _MEASURED else (),
-            looks=evidence.looks(),
-            shortcuts=tuple(filter(None, shortcuts)),
-        )
+        for evaluation in measured
+    )
+    return Shown(
+        row=row,
+        event=event,
+        parents=record.parents,
+        evidence_tree=record.evidence,
+        message=history_reader.message(workspace.repo, row.commit),
+        diff=store_diff.change(
+            workspace.repo, row.commit, event.skill, version_queries.sources(index, [row.commit])
+        ).decode(errors="replace"),
+        items=item_changes(before, after, gauge, unmeasured(workspace, row)) if after else (),
+        evaluations=evaluations,
+        test_evaluations=reads_of_test(evaluations),
+        feedback=feedback_in(line for line in version_queries.feedback_lines(index) if line[0] == row.commit),
+        gauge=gauge,
+        left_out=evidence.left_out(),
+        checks=changes_from_base(workspace, row),
+        rival=None if rival is None else queries.row_of_step(index, event.run, rival),
+        taken_up=queries.taken_up_rows(index, row) if row.kind in _MEASURED else (),
+        looks=evidence.looks(),
+        shortcuts=tuple(filter(None, shortcuts)),
+    )
 
 
 _ATTEMPTS = 12
@@ -124,27 +122,26 @@ class EventDetail:
     around: tuple[LogRow | None, LogRow | None] = (None, None)  # the events of its run right before and after it
 
 
-def event_detail(context: Context, revision: str) -> EventDetail:
-    detail = show(context, revision)
+def event_detail(workspace: Workspace, revision: str) -> EventDetail:
+    detail = show(workspace, revision)
     files = tuple(detailed(read_patch(detail.diff)))
-    with open_workspace(context) as workspace:
-        around = queries.neighbours(workspace.index, detail.row)
-        if not detail.evidence_tree:
-            return EventDetail(shown=detail, files=files, around=around)
-        evidence = StepEvidence(workspace.repo, detail.evidence_tree)
-        findings, edits = evidence.findings(), evidence.edits()
-        item_groups = (*(finding.items for finding in findings), *(edit.items for edit in edits))
-        items = [*dict.fromkeys(item for items in item_groups for item in items)][:_ATTEMPTS]
-        attempts = evidence.attempts(items) if items else evidence.compared()[:_ATTEMPTS]
-        return EventDetail(
-            shown=detail,
-            files=files,
-            edits=edits,
-            findings=findings,
-            attempts=attempts,
-            present=evidence.present,
-            around=around,
-        )
+    around = queries.neighbours(workspace.index, detail.row)
+    if not detail.evidence_tree:
+        return EventDetail(shown=detail, files=files, around=around)
+    evidence = StepEvidence(workspace.repo, detail.evidence_tree)
+    findings, edits = evidence.findings(), evidence.edits()
+    item_groups = (*(finding.items for finding in findings), *(edit.items for edit in edits))
+    items = [*dict.fromkeys(item for items in item_groups for item in items)][:_ATTEMPTS]
+    attempts = evidence.attempts(items) if items else evidence.compared()[:_ATTEMPTS]
+    return EventDetail(
+        shown=detail,
+        files=files,
+        edits=edits,
+        findings=findings,
+        attempts=attempts,
+        present=evidence.present,
+        around=around,
+    )
 
 
 Chosen = Literal["default", "set", "environment", "backend"]
@@ -167,15 +164,14 @@ class RunSettings:
     settings: tuple[RunSetting, ...]
 
 
-def run_settings(context: Context, revision: str) -> RunSettings:
-    with open_workspace(context) as workspace:
-        run = event_in(workspace, revision).run
-        start = start_record(workspace, run)
-        settings = recorded_settings(workspace, start.evidence) if start is not None else ()
-        if not settings:
-            again = "ask its trainer to push it again with a newer version, which sends the configuration along"
-            remedy = f"bring it: {BRING}" if remotes.may_have_evidence(workspace.repo, run) else again
-            raise UsageError(f"the configuration of run {run} is not here", hint=remedy)
+def run_settings(workspace: Workspace, revision: str) -> RunSettings:
+    run = event_in(workspace, revision).run
+    start = start_record(workspace, run)
+    settings = recorded_settings(workspace, start.evidence) if start is not None else ()
+    if not settings:
+        again = "ask its trainer to push it again with a newer version, which sends the configuration along"
+        remedy = f"bring it: {BRING}" if remotes.may_have_evidence(workspace.repo, run) else again
+        raise UsageError(f"the configuration of run {run} is not here", hint=remedy)
     return RunSettings(run=run, settings=settings)
 
 

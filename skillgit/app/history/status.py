@@ -8,9 +8,8 @@ from pathlib import Path
 
 from skillgit.app.recorded.score_summary import detectable_gain
 from skillgit.app.recorded.stagnation import Diagnosis, of_run
-from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import default_run
-from skillgit.app.workspace.workspace import Workspace, open_workspace
+from skillgit.app.workspace.workspace import Workspace
 from skillgit.calls.ledger import Ledger
 from skillgit.domain.address import version_label
 from skillgit.domain.cost import Cost
@@ -41,10 +40,9 @@ from skillgit.store.promotion import last_change
 from skillgit.store.trunk import trunk
 
 
-def spent_on_unfinished(context: Context, run: str = "") -> tuple[Unfinished, ...] | None:
+def spent_on_unfinished(workspace: Workspace, run: str = "") -> tuple[Unfinished, ...] | None:
     """Return what ``run``, or every run, has spent on unrecorded events; None without a ledger, and in the past."""
-    with open_workspace(context) as workspace:
-        return unfinished(workspace, [run] if run else queries.run_names(workspace.index))
+    return unfinished(workspace, [run] if run else queries.run_names(workspace.index))
 
 
 _LOOKED_BACK = 500
@@ -85,61 +83,60 @@ class Status:
     detectable: float | None = None  # see :func:`detectable_gain`, at an alpha of 0.05; None if unmeasured too
 
 
-def status(context: Context) -> Status:
-    with open_workspace(context) as workspace:
-        index, repo, is_past = workspace.index, workspace.repo, workspace.past
-        runs = queries.run_rows(index, workspace.live())
-        if workspace.skill:
-            runs = tuple(run for run in runs if run.skill == workspace.skill)
-        name = default_run(workspace)
-        run = next((run for run in runs if run.name == name), None)
-        change = None if run is None or is_past else last_change(repo, run.skill, _LOOKED_BACK)
+def status(workspace: Workspace) -> Status:
+    index, repo, is_past = workspace.index, workspace.repo, workspace.past
+    runs = queries.run_rows(index, workspace.live())
+    if workspace.skill:
+        runs = tuple(run for run in runs if run.skill == workspace.skill)
+    name = default_run(workspace)
+    run = next((run for run in runs if run.name == name), None)
+    change = None if run is None or is_past else last_change(repo, run.skill, _LOOKED_BACK)
 
-        def newest(kind: EventKind) -> Event | None:
-            rows = queries.log_rows(index, name, kinds=frozenset({kind}), limit=1) if name else ()
-            return read_commit(repo, rows[0].commit).event if rows else None
+    def newest(kind: EventKind) -> Event | None:
+        rows = queries.log_rows(index, name, kinds=frozenset({kind}), limit=1) if name else ()
+        return read_commit(repo, rows[0].commit).event if rows else None
 
-        end, start = newest(EventKind.RUN_FINISHED), newest(EventKind.RUN_STARTED)
-        detectable = None
-        if start is not None and start.summary is not None:
-            gauge = start.gauge
-            rule = GateRule(metric=gauge.metric, soft_weight=gauge.soft_weight, alpha=LEVEL)
-            detectable = detectable_gain(start.summary, rule)
-        branch, commit = repo.head()
-        checked_out = queries.row_of_commit(index, commit) if commit and not branch else None
-        by_skill: dict[str, list[RunRow]] = {}
-        for row in runs:
-            by_skill.setdefault(row.skill, []).append(row)
-        return Status(
-            repository=repo.workdir or repo.common_dir,
-            run=run,
-            head=queries.head_row(index, name) if name else None,
-            best=queries.best_row(index, name) if name else None,
-            runs=len(runs),
-            skills=tuple(
-                SkillState(
-                    skill=skill,
-                    runs=len(own),
-                    run=own[0].name,
-                    best_version=own[0].best_version,
-                    best_score=own[0].best_score,
-                    first_score=own[0].first_score,
-                )
-                for skill, own in sorted(by_skill.items())
-            ),
-            checked_out=branch or (str(checked_out.address) if checked_out is not None else commit[:12]),
-            live=tuple(run for run in runs if run.running_pid is not None),
-            broken=tuple(sorted(index.broken)),
-            index_fresh=index.on_disk,
-            promoted=change.version if change is not None else "",
-            trunk="" if is_past else refs.short(trunk(repo)),
-            served=() if start is None else start.served,
-            placebo=None if end is None else end.placebo,
-            diagnosis=of_run(workspace, name) if name else None,
-            unfinished=unfinished(workspace, [name]) if name else None,
-            unpushed=() if is_past else unpushed(repo),
-            detectable=detectable,
-        )
+    end, start = newest(EventKind.RUN_FINISHED), newest(EventKind.RUN_STARTED)
+    detectable = None
+    if start is not None and start.summary is not None:
+        gauge = start.gauge
+        rule = GateRule(metric=gauge.metric, soft_weight=gauge.soft_weight, alpha=LEVEL)
+        detectable = detectable_gain(start.summary, rule)
+    branch, commit = repo.head()
+    checked_out = queries.row_of_commit(index, commit) if commit and not branch else None
+    by_skill: dict[str, list[RunRow]] = {}
+    for row in runs:
+        by_skill.setdefault(row.skill, []).append(row)
+    return Status(
+        repository=repo.workdir or repo.common_dir,
+        run=run,
+        head=queries.head_row(index, name) if name else None,
+        best=queries.best_row(index, name) if name else None,
+        runs=len(runs),
+        skills=tuple(
+            SkillState(
+                skill=skill,
+                runs=len(own),
+                run=own[0].name,
+                best_version=own[0].best_version,
+                best_score=own[0].best_score,
+                first_score=own[0].first_score,
+            )
+            for skill, own in sorted(by_skill.items())
+        ),
+        checked_out=branch or (str(checked_out.address) if checked_out is not None else commit[:12]),
+        live=tuple(run for run in runs if run.running_pid is not None),
+        broken=tuple(sorted(index.broken)),
+        index_fresh=index.on_disk,
+        promoted=change.version if change is not None else "",
+        trunk="" if is_past else refs.short(trunk(repo)),
+        served=() if start is None else start.served,
+        placebo=None if end is None else end.placebo,
+        diagnosis=of_run(workspace, name) if name else None,
+        unfinished=unfinished(workspace, [name]) if name else None,
+        unpushed=() if is_past else unpushed(repo),
+        detectable=detectable,
+    )
 
 
 LEDGER = "ledger.db"

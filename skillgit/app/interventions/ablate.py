@@ -17,7 +17,7 @@ from skillgit.app.setup.plan import Plan
 from skillgit.app.setup.run_setup import differences
 from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import event_in
-from skillgit.app.workspace.workspace import open_workspace
+from skillgit.app.workspace.workspace import Workspace
 from skillgit.domain.cost import Cost
 from skillgit.domain.evaluation import Evaluation, Split
 from skillgit.domain.outcomes import Pairs
@@ -185,7 +185,7 @@ class Ablated:
 
 def ablate(context: Context, request: AblateRequest, watcher: EvalWatcher) -> Ablated | Plan:
     """Leave each rule out and measure what changes; what is complete when the work ends early is noted all the same."""
-    with open_workspace(context) as workspace:
+    with Workspace(context) as workspace:
         row = event_in(workspace, request.revision)
         with open_measuring(context, workspace, row.run, request, watcher, command="ablate") as measuring:
             skill = skill_at(workspace.repo, row.commit, measuring.session.skill_path)

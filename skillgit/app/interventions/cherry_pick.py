@@ -28,7 +28,7 @@ from skillgit.app.setup.plan import Plan
 from skillgit.app.setup.run_setup import differences
 from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import event_in, find_run
-from skillgit.app.workspace.workspace import Workspace, open_workspace
+from skillgit.app.workspace.workspace import Workspace
 from skillgit.domain.address import version_label
 from skillgit.domain.cost import Cost
 from skillgit.domain.document_rewrite import human_edits
@@ -55,7 +55,7 @@ _LOOKED_AT = 200
 
 def cherry_pick(context: Context, request: CherryPickRequest, watcher: EvalWatcher) -> Decided | Plan:
     """Put the edits of a version or candidate on the newest version of a run, and let its gate decide."""
-    with open_workspace(context) as workspace:
+    with Workspace(context) as workspace:
         row, run = event_in(workspace, request.revision or ""), find_run(workspace, request.run)
         with open_gating(context, workspace, run, request, watcher) as gating:
             candidate = apply_again(workspace, row, gating.head, gating.name)
@@ -218,7 +218,7 @@ def retry(context: Context, request: CherryPickRequest, watcher: EvalWatcher) ->
         raise UsageError(
             "a candidate is kept only by the run's own model", hint="leave out --keep to compare, or --model to keep"
         )
-    with open_workspace(context) as workspace:
+    with Workspace(context) as workspace:
         run = find_run(workspace, request.run)
         refusals = queries.log_rows(workspace.index, run, kinds=frozenset({EventKind.REJECTED}), limit=_LOOKED_AT)
         if not refusals:

@@ -9,7 +9,7 @@ from itertools import count
 
 from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import default_run, version_in
-from skillgit.app.workspace.workspace import open_workspace
+from skillgit.app.workspace.workspace import Workspace
 from skillgit.domain.event import Event
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.ids import check_run_name
@@ -46,7 +46,7 @@ class Fork:
 
 def fork(context: Context, revision: str, name: str | None = None, *, dry_run: bool = False) -> Fork:
     """Start a run at a version with its run's configuration, items and score; the name extends its own by default."""
-    with open_workspace(context) as workspace:
+    with Workspace(context) as workspace:
         repo, index, row = workspace.repo, workspace.index, version_in(workspace, revision)
         source, version = str(row.address), row.version or 0
         fork_name = check_run_name(name) if name is not None else _free_name(repo, row.run)

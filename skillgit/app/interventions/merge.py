@@ -14,7 +14,7 @@ from skillgit.app.setup.plan import Plan
 from skillgit.app.setup.planner import Planner
 from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import event_in, find_run
-from skillgit.app.workspace.workspace import Workspace, open_workspace
+from skillgit.app.workspace.workspace import Workspace
 from skillgit.domain.document_rewrite import human_edits
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.proposal import Origin
@@ -60,7 +60,7 @@ class Merged:
 
 def merge(context: Context, request: MergeRequest, watcher: EvalWatcher) -> Merged | Plan:
     """Merge another run's version, settle conflicts by evaluation, and gate it; a plan lists the conflicts."""
-    with open_workspace(context) as workspace:
+    with Workspace(context) as workspace:
         into, row = find_run(workspace, request.into), _other(workspace, request.source)
         if row.run == into:
             raise UsageError(f"{row.address} is a version of run {into}", hint="skillgit cherry-pick takes its edits")

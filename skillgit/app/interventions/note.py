@@ -7,7 +7,7 @@ from datetime import datetime
 
 from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import event_in, find_run
-from skillgit.app.workspace.workspace import Workspace, open_workspace
+from skillgit.app.workspace.workspace import Workspace
 from skillgit.domain.credentials.detector import Certainty
 from skillgit.domain.proposal import Feedback
 from skillgit.domain.untrusted.model_text import storable
@@ -46,7 +46,7 @@ def note(context: Context, revision: str, text: str) -> Noted:
         raise UsageError(
             f"the note has {len(words)} characters, and {MOST_CHARACTERS} are allowed", hint="say the most important"
         )
-    with open_workspace(context) as workspace:
+    with Workspace(context) as workspace:
         row = event_in(workspace, revision)
         feedback = Feedback(
             commit=row.commit,
@@ -61,7 +61,7 @@ def note(context: Context, revision: str, text: str) -> Noted:
 
 def remove_note(context: Context, name: str) -> Noted:
     """Withdraw the note whose id is ``name``, or alone begins so, and return it."""
-    with open_workspace(context) as workspace:
+    with Workspace(context) as workspace:
         matching = [entry for entry in _every(workspace) if name and entry.id.startswith(name)]
         if len(matching) != 1:
             many = f"{len(matching)} notes have ids that begin with '{name}'"
@@ -73,14 +73,13 @@ def remove_note(context: Context, name: str) -> Noted:
         return entry
 
 
-def list_notes(context: Context, name: str | None) -> tuple[Noted, ...]:
+def list_notes(workspace: Workspace, name: str | None) -> tuple[Noted, ...]:
     """Return the notes on a run, by default the default run, or on one event, oldest first."""
-    with open_workspace(context) as workspace:
-        if name is None or name in queries.run_names(workspace.index):
-            run = find_run(workspace, name)
-            return tuple(entry for entry in _every(workspace) if entry.row.run == run)
-        commit = event_in(workspace, name).commit
-        return tuple(entry for entry in _every(workspace) if entry.row.commit == commit)
+    if name is None or name in queries.run_names(workspace.index):
+        run = find_run(workspace, name)
+        return tuple(entry for entry in _every(workspace) if entry.row.run == run)
+    commit = event_in(workspace, name).commit
+    return tuple(entry for entry in _every(workspace) if entry.row.commit == commit)
 
 
 def _every(workspace: Workspace) -> list[Noted]:

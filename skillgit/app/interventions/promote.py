@@ -10,7 +10,7 @@ from skillgit.app.recorded.evaluation_notes import known_evaluations
 from skillgit.app.skill_format import frontmatter
 from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import version_in
-from skillgit.app.workspace.workspace import Workspace, open_workspace
+from skillgit.app.workspace.workspace import Workspace
 from skillgit.domain.evaluation import Gauge, Metric, Scored, Split
 from skillgit.errors import ConflictError, RevisionNotFoundError, SkillError, UsageError
 from skillgit.index import queries
@@ -53,7 +53,7 @@ def promote(
     """
     if release and not _SEMANTIC.fullmatch(release):
         raise UsageError(f"'{release}' is not a semantic version", hint="write it like 1.2.0 or 2.0.0-rc.1")
-    with open_workspace(context) as workspace:
+    with Workspace(context) as workspace:
         row = version_in(workspace, revision)
         with RunLock(workspace.repo, row.run, context.clock):
             return _promote(context, workspace, row, force=force, dry_run=dry_run, version=release)

@@ -15,7 +15,7 @@ from skillgit.app.setup.model_session import EvalWatcher
 from skillgit.app.setup.plan import Plan
 from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import version_of_run
-from skillgit.app.workspace.workspace import Workspace, open_workspace
+from skillgit.app.workspace.workspace import Workspace
 from skillgit.domain.address import version_label
 from skillgit.domain.cost import Cost
 from skillgit.domain.document_rewrite import human_edits
@@ -36,7 +36,7 @@ from skillgit.store.lock import RunLock
 
 def revert(context: Context, request: RevertRequest, watcher: EvalWatcher) -> Decided | Plan:
     """Take back the edits of a version, keep what came after it, and let the gate of its run decide."""
-    with open_workspace(context) as workspace:
+    with Workspace(context) as workspace:
         row = version_of_run(workspace, request.revision or "", request.run)
         with open_gating(context, workspace, row.run, request, watcher) as gating:
             candidate = take_back(workspace, row, gating.head, gating.name)
@@ -97,7 +97,7 @@ class RestoreResult:
 
 def restore(context: Context, request: RevertRequest) -> RestoreResult:
     """Make an older version's text the newest version of its run, which inherits the score."""
-    with open_workspace(context) as workspace:
+    with Workspace(context) as workspace:
         row = version_of_run(workspace, request.to or "", request.run)
         repo, run, target = workspace.repo, row.run, row.version or 0
         with RunLock(repo, run, context.clock):
@@ -118,7 +118,7 @@ def restore(context: Context, request: RevertRequest) -> RestoreResult:
 
 def restore_by_gate(context: Context, request: RevertRequest, watcher: EvalWatcher) -> RestoreResult | Plan:
     """Measure an older version's text against the newest version, and let the gate decide which is the newest."""
-    with open_workspace(context) as workspace:
+    with Workspace(context) as workspace:
         row = version_of_run(workspace, request.to or "", request.run)
         with open_gating(context, workspace, row.run, request, watcher) as gating:
             base, candidate = gating.state.version, _candidate(workspace, row, gating.state)

@@ -13,7 +13,7 @@ from skillgit.app.setup.plan import Plan
 from skillgit.app.setup.planner import Asks, Planner, tokens_of
 from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import event_in
-from skillgit.app.workspace.workspace import Workspace, open_workspace
+from skillgit.app.workspace.workspace import Workspace
 from skillgit.domain.address import version_label
 from skillgit.domain.document_rewrite import human_edits
 from skillgit.domain.evaluation import Split
@@ -59,7 +59,7 @@ def prune(context: Context, request: ShortenRequest, watcher: EvalWatcher) -> Pr
     Notes of ``ablate`` are used; what they lack is measured and noted. Two rules that say the same are both
     without effect alone: if the text without all of them scores lower, they are left out one after the other.
     """
-    with open_workspace(context) as workspace:
+    with Workspace(context) as workspace:
         row = newest_version(workspace, request.revision)
         with open_gating(context, workspace, row.run, request, watcher) as gating:
             return _Pruning(gating, row).result()
@@ -149,7 +149,7 @@ class _Pruning:
 
 def compress(context: Context, request: ShortenRequest, watcher: EvalWatcher) -> Decided | Plan:
     """Have the optimizer shorten a version in one call, and let the gate decide whether the score holds."""
-    with open_workspace(context) as workspace:
+    with Workspace(context) as workspace:
         row = newest_version(workspace, request.revision)
         with open_gating(context, workspace, row.run, request, watcher) as gating:
             name, session, items = str(row.address), gating.measuring.session, gating.measuring.items

@@ -20,7 +20,7 @@ from skillgit.app.workspace.revision import (
     WORKTREE,
     Resolved,
     chosen_run,
-    resolve_in,
+    resolve,
     text_source,
     work_tree_differs,
 )
@@ -86,10 +86,10 @@ def resolve_all(workspace: Workspace, revisions: Sequence[str], against: Sequenc
 def resolve_measured(workspace: Workspace, text: str) -> Resolved:
     """Return what ``text`` names; ``WORKTREE`` is the text of the work tree, committed or not."""
     if text != WORKTREE:
-        return resolve_in(workspace, text)
+        return resolve(workspace, text)
     commit = work_tree_commit(workspace.repo)
     if commit == workspace.repo.head()[1]:
-        return resolve_in(workspace, "HEAD")
+        return resolve(workspace, "HEAD")
     return Resolved(commit=commit, row=None, run=None, is_uncommitted=True)
 
 

@@ -27,7 +27,7 @@ from skillgit.app.skill_format.atomic_write import refuse_way_out, typed_path
 from skillgit.app.skill_format.folder_contents import Entries, EntryKind, FolderEntry, listing_digest, tree_id
 from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import event_in
-from skillgit.app.workspace.workspace import Workspace, absence_of, open_workspace
+from skillgit.app.workspace.workspace import Workspace, absence_of
 from skillgit.domain.evaluation import Evaluation, EvaluationSummary, Gauge, Metric, Scored, Split
 from skillgit.domain.event import NOBODY, Models
 from skillgit.domain.gate_decision import TOKEN_FIELDS, Objective, Verdict
@@ -270,7 +270,7 @@ class SignedClaim:
 
 def claim(context: Context, request: ClaimRequest) -> SignedClaim:
     """Write and sign what the history here says of a score; a NotFoundError where a part of it is not here."""
-    with open_workspace(context) as workspace:
+    with Workspace(context) as workspace:
         row, split = event_in(workspace, request.revision), Split.parse(request.split)
         score = recorded_score(workspace, row, split)
         if score is None:

@@ -46,7 +46,7 @@ from skillgit.app.skill_format.folder_contents import read_entries
 from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.request import OnTerms
 from skillgit.app.workspace.revision import event_in
-from skillgit.app.workspace.workspace import BRING, Workspace, open_workspace
+from skillgit.app.workspace.workspace import BRING, Workspace
 from skillgit.domain.address import parse
 from skillgit.domain.evaluation import Split
 from skillgit.domain.event_kinds import AddressKind
@@ -128,7 +128,7 @@ def check_claim(context: Context, request: VerifyRequest, watcher: EvalWatcher) 
     signature = check_signature(envelope, signers, context.environ)
     check = Recomputation()
     try:
-        with open_workspace(context) as workspace:
+        with Workspace(context) as workspace:
             _against_history(context, workspace, content, request, check)
     except RepositoryNotFoundError:
         check.missing.append("there is no repository here: skillgit clone brings the one that the claim is about")
@@ -155,7 +155,7 @@ def _envelope(context: Context, name: str) -> Envelope:
         except OSError as error:
             raise UsageError(f"{name} cannot be read: {error.strerror}", hint=f"ls -l {name}") from error
     try:
-        with open_workspace(context) as workspace:
+        with Workspace(context) as workspace:
             row = event_in(workspace, name)
             lines = version_queries.note_lines(workspace.index, row.commit)
     except NotFoundError as error:

@@ -19,7 +19,7 @@ from skillgit.app.setup.model_session import EvalWatcher
 from skillgit.app.setup.plan import Plan
 from skillgit.app.setup.run_setup import differences
 from skillgit.app.workspace.context import Context
-from skillgit.app.workspace.workspace import Workspace, open_workspace
+from skillgit.app.workspace.workspace import Workspace
 from skillgit.domain.cost import Cost
 from skillgit.domain.evaluation import Gauge, Outcome, Split
 from skillgit.errors import ExitCode, UsageError
@@ -71,7 +71,7 @@ def evaluate(context: Context, request: EvalRequest, watcher: EvalWatcher) -> Ev
     """Measure what the request names, the ledger's for free; what is complete at an early end is noted too."""
     if request.split not in SPLITS:
         raise UsageError(f"there is no split '{request.split}'", hint=f"splits are {', '.join(SPLITS)}")
-    with open_workspace(context) as workspace:
+    with Workspace(context) as workspace:
         names = resolve_all(workspace, request.revisions, request.against)
         setup, arms, remark = set_up_arms(context, workspace, names, request)
         remarks = (remark,) if remark else ()

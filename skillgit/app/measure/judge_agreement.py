@@ -30,7 +30,7 @@ from skillgit.app.setup.models import NAME_JUDGE, find_routes, lacks_judge
 from skillgit.app.setup.plan import Plan
 from skillgit.app.setup.run_setup import Setup, differences, identified, measuring_setup
 from skillgit.app.workspace.context import Context
-from skillgit.app.workspace.workspace import BRING, Workspace, open_workspace
+from skillgit.app.workspace.workspace import BRING, Workspace
 from skillgit.calls.route import Route
 from skillgit.domain.agreement import (
     WIDTH,
@@ -194,7 +194,7 @@ def judge_agreement(context: Context, request: EvalRequest, watcher: EvalWatcher
     if request.split not in set(Split):
         raise UsageError(f"--judge takes one split, and not {request.split}", hint="--split selection")
     labels = read_labels(context.directory / request.labels) if request.labels is not None else []
-    with open_workspace(context) as workspace:
+    with Workspace(context) as workspace:
         names = resolve_all(workspace, request.revisions, ()) if request.revisions else None
         lender = lender_for(workspace, names, request) if names is not None else None
         skill = measured_skill(workspace, names) if names is not None else workspace.skill

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from skillgit.app.measure.arms import changed_skills
-from skillgit.app.workspace.context import Context
-from skillgit.app.workspace.revision import resolve_in
+from skillgit.app.workspace.revision import resolve
 from skillgit.app.workspace.skill_choice import SKILLS, name_of
-from skillgit.app.workspace.workspace import Workspace, open_workspace
+from skillgit.app.workspace.workspace import Workspace
 from skillgit.domain.skill import DOCUMENT
 from skillgit.domain.skill_listing import (
     ALIKE,
@@ -53,20 +52,19 @@ class LibraryVerdict:
         return ExitCode.NO if self.shadowings else ExitCode.OK
 
 
-def library_gate(context: Context, base: str, head: str, folder: Path) -> LibraryVerdict:
+def library_gate(workspace: Workspace, base: str, head: str, folder: Path) -> LibraryVerdict:
     """Compare the library in ``folder`` with the skills of ``base`` to the same library with those of ``head``.
 
     A skill of the repository is in place of an installed one in a folder of the same name.
     """
-    copies = read_library(context.directory / folder)
+    copies = read_library(workspace.context.directory / folder)
     if not copies:
         raise NotFoundError(
             f"there are no installed skills in {folder}", hint="name a folder of folders with a SKILL.md"
         )
-    with open_workspace(context) as workspace:
-        ends = [resolve_in(workspace, word).commit for word in (base, head)]
-        changes = tuple(change.path.rpartition("/")[2] for change in changed_skills(workspace, *ends))
-        before, after = (_at(workspace, commit, copies, changes) for commit in ends)
+    ends = [resolve(workspace, word).commit for word in (base, head)]
+    changes = tuple(change.path.rpartition("/")[2] for change in changed_skills(workspace, *ends))
+    before, after = (_at(workspace, commit, copies, changes) for commit in ends)
     return LibraryVerdict(
         base=base,
         head=head,

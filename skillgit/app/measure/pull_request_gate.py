@@ -36,7 +36,7 @@ from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.request import OnTerms
 from skillgit.app.workspace.revision import Resolved
 from skillgit.app.workspace.skill_choice import SKILLS, labels, name_of
-from skillgit.app.workspace.workspace import Workspace, open_workspace
+from skillgit.app.workspace.workspace import Workspace
 from skillgit.domain.cost import Caps, Cost
 from skillgit.domain.evaluation import Evaluation, Outcome, Split
 from skillgit.domain.event_kinds import EventKind
@@ -54,7 +54,7 @@ def gate(context: Context, request: GateRequest, watcher: EvalWatcher) -> GateRe
     Outcomes of the same text under the same conditions are taken from runs and notes; only the others are measured, and
     noted on the commits. What was measured when a cap, Ctrl-C or a provider ends the work is kept.
     """
-    with open_workspace(context) as workspace:
+    with Workspace(context) as workspace:
         base, head = resolve_measured(workspace, request.base), resolve_measured(workspace, request.head)
         changes = changed_skills(workspace, base.commit, head.commit)
         changes = tuple(change for change in changes if workspace.skill in {"", change.path})

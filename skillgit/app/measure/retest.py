@@ -22,7 +22,7 @@ from skillgit.app.setup.measurement import Arm, ArmTrial, Measurement
 from skillgit.app.setup.model_session import EvalWatcher
 from skillgit.app.setup.plan import Plan
 from skillgit.app.workspace.context import Context
-from skillgit.app.workspace.workspace import open_workspace
+from skillgit.app.workspace.workspace import Workspace
 from skillgit.domain.conditions import Aspect, Difference, matter
 from skillgit.domain.cost import Cost
 from skillgit.domain.evaluation import Evaluation, Split
@@ -79,7 +79,7 @@ class Retested:
 
 def retest(context: Context, request: EvalRequest, watcher: EvalWatcher) -> Retested | Plan:
     """Measure versions again, next to what their run recorded; what is complete at an early end is noted too."""
-    with open_workspace(context) as workspace:
+    with Workspace(context) as workspace:
         names = resolve_all(workspace, request.revisions, ())
         request = replace(request, overrides=(*model_overrides(request.model), *request.overrides))
         setup, arms, remark = set_up_arms(context, workspace, names, request)

@@ -19,7 +19,7 @@ from skillgit.app.setup.plan import Plan
 from skillgit.app.setup.run_setup import Setup, measuring_setup, other_models
 from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import event_in
-from skillgit.app.workspace.workspace import Workspace, open_workspace
+from skillgit.app.workspace.workspace import Workspace
 from skillgit.domain.cost import Cost
 from skillgit.domain.evaluation import Evaluation, EvaluationSummary, Gauge, Metric, Split, mean
 from skillgit.domain.event_kinds import EventKind
@@ -69,7 +69,7 @@ class Verified:
 
 def verify(context: Context, request: EvalRequest, watcher: EvalWatcher, *, command: str = "eval") -> Verified | Plan:
     """Measure a sample on fresh draws and compare it with what was recorded, unless the conditions differ."""
-    with open_workspace(context) as workspace:
+    with Workspace(context) as workspace:
         [revision] = request.revisions
         row, split = event_in(workspace, revision), Split.parse(request.split)
         claim_and_record = claim_of(workspace, row, split)

@@ -13,11 +13,11 @@ from skillgit.app.setup.run_setup import Setup, identified, set_up
 from skillgit.app.setup.skill_tasks import with_own_tasks
 from skillgit.app.train.requests import SkillTraining
 from skillgit.app.workspace.context import Context
-from skillgit.app.workspace.revision import resolve_in
+from skillgit.app.workspace.revision import resolve
 from skillgit.app.workspace.shipped_configurations import USUAL, shipped_file
 from skillgit.app.workspace.skill_choice import choose_skill, name_of
 from skillgit.app.workspace.skills_here import ADD, TASKS, own_tasks
-from skillgit.app.workspace.workspace import Workspace, open_workspace
+from skillgit.app.workspace.workspace import Workspace
 from skillgit.domain.cost import Caps
 from skillgit.domain.evaluation import Split
 from skillgit.domain.ids import check_run_name, short_digest
@@ -71,7 +71,7 @@ class Jobs:
 
     def __init__(self, context: Context, request: ProposeRequest) -> None:
         self.request = request
-        with open_workspace(context) as workspace:
+        with Workspace(context) as workspace:
             if workspace.repo.workdir is None:
                 raise UsageError("a bare repository has no tasks", hint="clone it, and propose there")
             # paths of a configuration are those of the repository, wherever in it the command was typed
@@ -86,7 +86,7 @@ class Jobs:
 
     def base(self, workspace: Workspace) -> str:
         """Return the commit that the base is now."""
-        return resolve_in(workspace, self.request.base).commit
+        return resolve(workspace, self.request.base).commit
 
     def job(self, workspace: Workspace, path: str) -> SkillJob:
         """Return what is to be done: what is under way goes first, as long as its items and configuration are these."""

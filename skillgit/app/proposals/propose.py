@@ -36,7 +36,7 @@ from skillgit.app.train.train import plan_train, train
 from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import version_in
 from skillgit.app.workspace.skills_here import own_tasks
-from skillgit.app.workspace.workspace import Workspace, open_workspace
+from skillgit.app.workspace.workspace import Workspace
 from skillgit.calls.ledger import Ledger
 from skillgit.domain.address import version_label
 from skillgit.domain.cost import Caps, Cost
@@ -73,7 +73,7 @@ _NOT_NEW = {
 def propose(context: Context, request: ProposeRequest, watcher: Watcher) -> ProposeReport:
     """Propose what is better. Where one skill fails the others go on, and each may spend what those before it left."""
     jobs = Jobs(context, request)
-    with open_workspace(jobs.context) as workspace:
+    with Workspace(jobs.context) as workspace:
         is_public = request.pull_request
         publication = Publication.to(jobs.context, workspace.repo, jobs.request.base) if is_public else None
     proposals: list[SkillProposal] = []
@@ -94,7 +94,7 @@ def plan_propose(context: Context, request: ProposeRequest) -> Plan:
     for path in jobs.skills:
         name = path.rpartition("/")[2]
         try:
-            with open_workspace(jobs.context) as workspace:
+            with Workspace(jobs.context) as workspace:
                 job = jobs.job(workspace, path)
             if job.pin.answer:
                 facts[name] = f"nothing is new since run {job.pin.run}: {_NOT_NEW[Upshot(job.pin.answer)]}"
@@ -132,7 +132,7 @@ class _Proposing:
         """Return how it ended; an error of the user's, a provider's or the machine's is part of that."""
         try:
             with (
-                open_workspace(self._context) as self._workspace,
+                Workspace(self._context) as self._workspace,
                 ProposalLock(self._workspace.repo, self._name, self._context.clock),
             ):
                 self._carry_out()

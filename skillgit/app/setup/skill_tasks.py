@@ -13,33 +13,30 @@ from skillgit.app.setup.config.resolved import ResolvedConfig
 from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.skill_choice import name_of
 from skillgit.app.workspace.skills_here import ADD, meant_skill, own_tasks, reviewed_tasks
-from skillgit.app.workspace.workspace import Workspace, open_workspace
+from skillgit.app.workspace.workspace import Workspace
 from skillgit.errors import NotFoundError, RepositoryNotFoundError, UsageError
 
 TASKS_ENVIRONMENT = "tasks"
 """The environment whose items are the tasks of a skill."""
 
 
-def tasks_of_skill(context: Context) -> Path:
+def tasks_of_skill(workspace: Workspace) -> Path:
     """Return the file of reviewed tasks of the skill that ``context`` names, or of the only one; it may be missing."""
-    with open_workspace(context) as workspace:
-        if workspace.repo.workdir is None:
-            raise UsageError("a bare repository has no tasks", hint="clone it")
-        file = reviewed_tasks(workspace.repo.workdir.resolve(), name_of(_meant(workspace)))
-        file.parent.mkdir(exist_ok=True)
-        return file
+    if workspace.repo.workdir is None:
+        raise UsageError("a bare repository has no tasks", hint="clone it")
+    file = reviewed_tasks(workspace.repo.workdir.resolve(), name_of(_meant(workspace)))
+    file.parent.mkdir(exist_ok=True)
+    return file
 
 
-def name_of_meant(context: Context) -> str:
+def name_of_meant(workspace: Workspace) -> str:
     """Return the name of the skill that ``context`` names, or of the only one of the repository."""
-    with open_workspace(context) as workspace:
-        return name_of(_meant(workspace))
+    return name_of(_meant(workspace))
 
 
-def folder_of_meant(context: Context) -> Path:
+def folder_of_meant(workspace: Workspace) -> Path:
     """Return the folder in the work tree of the skill that ``context`` names, or of the only one of the repository."""
-    with open_workspace(context) as workspace:
-        return (workspace.repo.workdir or context.directory) / _meant(workspace)
+    return (workspace.repo.workdir or workspace.context.directory) / _meant(workspace)
 
 
 def _meant(workspace: Workspace) -> str:
@@ -93,7 +90,7 @@ def load_for_skill(
     if not context.skill and not _wants_tasks(config, ""):
         return config
     try:
-        with nullcontext(workspace) if workspace is not None else open_workspace(context) as opened:
+        with nullcontext(workspace) if workspace is not None else Workspace(context) as opened:
             own = with_own_tasks(
                 context, opened, config, overrides, lambda: skill or meant_skill(opened, TASKS_ENVIRONMENT)
             )

@@ -21,6 +21,7 @@ from skillgit.app.skill_format.lint_rules import (
     broken,
 )
 from skillgit.app.workspace.context import Context
+from skillgit.app.workspace.workspace import Workspace
 from skillgit.domain.finding import Finding, Severity
 from skillgit.domain.protected_regions import (
     APPENDIX_END,
@@ -38,7 +39,6 @@ from skillgit.lazy import loaded_on_use
 
 with loaded_on_use():  # a folder needs no repository
     from skillgit.app.workspace import revision
-    from skillgit.app.workspace import workspace as workspaces
     from skillgit.store import tree
 
 
@@ -259,26 +259,25 @@ class Linted:
         return sum(fault.severity is severity for fault in self.findings)
 
 
-def lint(context: Context, words: Sequence[str] = ()) -> Linted:
+def lint(workspace: Workspace, words: Sequence[str] = ()) -> Linted:
     """Check skills in ``words``: existing paths (folders, documents) or else revisions; the current folder without.
 
     Where the context names a skill, it is that one, as it is in the work tree or at each revision.
     """
     skills: list[LintedSkill] = []
-    if context.skill and not words:
-        words = (_in_work_tree(context),)
+    if workspace.context.skill and not words:
+        words = (_in_work_tree(workspace),)
     for word in words or (".",):
-        path = context.directory / word
-        skills += _on_disk(context, path, word) if path.exists() else _in_commit(context, word)
+        path = workspace.context.directory / word
+        skills += _on_disk(workspace.context, path, word) if path.exists() else _in_commit(workspace, word)
     return Linted(skills=tuple(skills))
 
 
-def _in_work_tree(context: Context) -> str:
-    with workspaces.open_workspace(context) as workspace:
-        folder = workspace.repo.workdir
-        if folder is None or not (folder / workspace.skill).is_dir():
-            raise NotFoundError(f"{workspace.skill} is not in the work tree", hint="name a revision that has it")
-        return os.path.relpath(folder / workspace.skill, context.directory)
+def _in_work_tree(workspace: Workspace) -> str:
+    folder = workspace.repo.workdir
+    if folder is None or not (folder / workspace.skill).is_dir():
+        raise NotFoundError(f"{workspace.skill} is not in the work tree", hint="name a revision that has it")
+    return os.path.relpath(folder / workspace.skill, workspace.context.directory)
 
 
 def _on_disk(context: Context, path: Path, word: str) -> Iterator[LintedSkill]:
@@ -344,13 +343,12 @@ def _link(path: str, target: str) -> Finding:
     return broken(rule, path, 0, f"{path} is a symbolic link to {shown(target)}")
 
 
-def _in_commit(context: Context, word: str) -> Iterator[LintedSkill]:
+def _in_commit(workspace: Workspace, word: str) -> Iterator[LintedSkill]:
     try:
-        with workspaces.open_workspace(context) as workspace:
-            resolution = revision.resolve_in(workspace, word)
-            only = workspace.skill or (workspace.index.skill_path(resolution.run) if resolution.run else "")
-            folders = tree.skill_folders(workspace.repo, resolution.commit, only)
-            links = {path: tuple(tree.outward_links(workspace.repo, resolution.commit, path)) for path in folders}
+        resolution = revision.resolve(workspace, word)
+        only = workspace.skill or (workspace.index.skill_path(resolution.run) if resolution.run else "")
+        folders = tree.skill_folders(workspace.repo, resolution.commit, only)
+        links = {path: tuple(tree.outward_links(workspace.repo, resolution.commit, path)) for path in folders}
     except NotFoundError as error:
         raise type(error)(f"{word} is neither a path nor a revision: {error.message}", hint=error.hint) from error
     if not folders:

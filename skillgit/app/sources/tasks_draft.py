@@ -19,7 +19,7 @@ from skillgit.app.sources.requests import DraftRequest
 from skillgit.app.sources.tasks import DRAFT, Row, TaskEntry, TaskFile, check_new, reader_of_tasks
 from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.shipped_configurations import USUAL, shipped_file
-from skillgit.app.workspace.workspace import open_workspace
+from skillgit.app.workspace.workspace import Workspace
 from skillgit.calls.client import Calls
 from skillgit.calls.ledger import Ledger
 from skillgit.calls.route import Route
@@ -110,7 +110,7 @@ def _plan_of_draft(
     context: Context, route: Route, messages: Sequence[Message], tokens_out: int, *, caps: Caps, facts: dict[str, str]
 ) -> Plan:
     try:
-        with open_workspace(context) as workspace:
+        with Workspace(context) as workspace:
             pace_rows = paces(workspace.index)
     except RepositoryNotFoundError:
         pace_rows = {}

@@ -22,7 +22,7 @@ from skillgit.app.setup.servers import looked_at
 from skillgit.app.setup.skill_tasks import load_for_skill
 from skillgit.app.train.starting_point import first_skill
 from skillgit.app.workspace.context import Context
-from skillgit.app.workspace.workspace import open_workspace
+from skillgit.app.workspace.workspace import Workspace
 from skillgit.calls.client import Calls
 from skillgit.calls.ledger import Ledger
 from skillgit.calls.limiter import CallPolicy
@@ -156,7 +156,7 @@ def doctor(
         programs=tuple(programs),
     )
     repository = None
-    with suppress(RepositoryNotFoundError), open_workspace(context) as workspace:
+    with suppress(RepositoryNotFoundError), Workspace(context) as workspace:
         repository = Found(path=str(workspace.repo.common_dir), runs=len(runs(workspace.repo)))
     return Checkup(
         machine=machine,

@@ -21,14 +21,14 @@ from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import (
     NO_SKILL,
     WORKTREE,
-    resolve_in,
+    resolve,
     revision_words,
     text_source,
     work_tree_differs,
 )
 from skillgit.app.workspace.skill_choice import SKILLS, choose_skill, meant_of, name_of
 from skillgit.app.workspace.skills_here import ends, skills_here, train_hint
-from skillgit.app.workspace.workspace import Workspace, open_workspace
+from skillgit.app.workspace.workspace import Workspace
 from skillgit.domain.event import Event
 from skillgit.domain.run_state import fold
 from skillgit.domain.served_model import ServedModel
@@ -244,7 +244,7 @@ def _beginning(
 ) -> Beginning:
     repo, skill_init = workspace.repo, config.values.env.skill_init
     if start not in (None, WORKTREE):
-        resolution = resolve_in(workspace, start)
+        resolution = resolve(workspace, start)
         row = resolution.row
         if row is not None and row.version is not None:
             return _at_commit(workspace, resolution.commit, workspace.index.skill_path(row.run), start)
@@ -334,7 +334,7 @@ def _version_at(workspace: Workspace, commit: str, path: str) -> LogRow | None:
 def first_skill(context: Context, config: ResolvedConfig, environment: Environment) -> Skill:
     """Return the skill that a new run would start with, in a repository or outside of one."""
     try:
-        with open_workspace(context) as workspace:
+        with Workspace(context) as workspace:
             return find_beginning(workspace, config, environment, None, workspace.skill).skill
     except RepositoryNotFoundError:
         path = config.values.env.skill_init
@@ -353,7 +353,7 @@ def skill_at_start(workspace: Workspace, start: str | None, environment: str) ->
         # The skill is the one that HEAD would train; where HEAD has none, the work tree is looked at.
         of_head = meant_of(work_tree.skills_at(repo, ends(repo)[0][1]), environment)
         return of_head or meant_of(work_tree.skills_in_work_tree(repo), environment)
-    resolution = resolve_in(workspace, start)
+    resolution = resolve(workspace, start)
     row = resolution.row
     if row is not None and row.version is not None:
         return workspace.index.skill_path(row.run)

@@ -33,11 +33,11 @@ from skillgit.app.train.requests import SkillTraining, TrainRequest
 from skillgit.app.train.run_report import Publisher, Trained, finished, publishing, test_files, unfinished
 from skillgit.app.train.starting_point import check_same_work, find_beginning, skill_at_start
 from skillgit.app.workspace.context import Context
-from skillgit.app.workspace.revision import WORKTREE, default_run, resolve_in
+from skillgit.app.workspace.revision import WORKTREE, default_run, resolve
 from skillgit.app.workspace.shipped_configurations import usual
 from skillgit.app.workspace.skill_choice import name_of
 from skillgit.app.workspace.skills_here import own_tasks, train_hint
-from skillgit.app.workspace.workspace import Workspace, open_workspace
+from skillgit.app.workspace.workspace import Workspace
 from skillgit.calls.client import Calls
 from skillgit.calls.ledger import Ledger
 from skillgit.domain.address import version_label
@@ -87,7 +87,7 @@ def train(context: Context, request: TrainRequest, watcher: Watcher) -> Trained:
         name = check_run_name(request.run)
     else:
         name = new_run_name(setup.task.environment.info.name, context.clock().date(), context.entropy(4))
-    with open_workspace(context) as workspace, RunLock(workspace.repo, name, context.clock):
+    with Workspace(context) as workspace, RunLock(workspace.repo, name, context.clock):
         if name not in run_names(workspace.repo.tips()):
             _check_budget(setup, caps, request.cap)
         setup = identified(workspace, setup)
@@ -120,7 +120,7 @@ def of_skill(context: Context, request: TrainRequest) -> SkillTraining:
         return request
     # A mistake in the configuration is said first, also outside of a repository.
     settings = None if request.config is None else load_config(context, request.config, request.overrides)
-    with open_workspace(context) as workspace:
+    with Workspace(context) as workspace:
         request = SkillTraining(**{**vars(request), "folder": workspace.skill})
         config = request.config
         is_begun = request.run in run_names(workspace.repo.tips())
@@ -144,14 +144,14 @@ def of_skill(context: Context, request: TrainRequest) -> SkillTraining:
 
 def _run_at(workspace: Workspace, start: str | None) -> str:
     """Return the run whose event ``start`` names; empty for other commits, for the work tree, and for no start."""
-    row = None if start in (None, WORKTREE) else resolve_in(workspace, start).row
+    row = None if start in (None, WORKTREE) else resolve(workspace, start).row
     return "" if row is None else row.run
 
 
 def _config(context: Context, request: TrainRequest) -> ResolvedConfig:
     if request.config is not None:
         return load_config(context, request.config, request.overrides)
-    with open_workspace(context) as workspace:
+    with Workspace(context) as workspace:
         names = run_names(workspace.repo.tips())
         hint = f"name one: {train_hint(workspace.repo, workspace.skill)}"
         if request.run in names:
@@ -172,7 +172,7 @@ def _set_up(context: Context, request: TrainRequest) -> Setup:
     except ConfigError:
         if request.run is None:
             raise
-        with open_workspace(context) as workspace, own_addresses(workspace, request.run):
+        with Workspace(context) as workspace, own_addresses(workspace, request.run):
             raise
     setup.strategy.check(setup.config.values.method, setup.routes["optimizer"])
     return setup
@@ -215,7 +215,7 @@ def plan_train(context: Context, request: TrainRequest) -> Plan:
     request = of_skill(context, request)
     setup = _set_up(context, request)
     caps = caps_of(setup, request)
-    with open_workspace(context) as workspace:
+    with Workspace(context) as workspace:
         setup = identified(workspace, setup)
         fresh = _is_fresh(workspace, request.run or "", request)
         with open_session(context, workspace, setup, caps, dry_run=True, fresh=fresh) as session:

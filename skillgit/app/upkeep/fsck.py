@@ -17,7 +17,7 @@ from skillgit.app.upkeep.evidence_checks import trajectory_problems
 from skillgit.app.upkeep.run_checks import check_run, note_problems
 from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import find_run
-from skillgit.app.workspace.workspace import Workspace, open_workspace
+from skillgit.app.workspace.workspace import Workspace
 from skillgit.domain.address import version_label
 from skillgit.domain.event import CANDIDATES
 from skillgit.domain.evidence_names import PATCH, SCREENING
@@ -81,7 +81,7 @@ def fsck(context: Context, run: str | None, deep: bool = False, *, repair: bool 
     index_problems = _rebuild_index(repo, fault, repairs_made) if fault is not None else []
     sight = list(integrity.sight_problems(repo))
     remade: list[RemadeRun] | None = [] if deep else None
-    with open_workspace(context) as workspace:
+    with Workspace(context) as workspace:
         names = _names(workspace) if run is None else [_known(workspace, run)]
         scope = None if run is None else names
         if repair and not sight:

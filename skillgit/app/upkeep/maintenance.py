@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from skillgit.app.upkeep.requests import GcRequest
 from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import find_run
-from skillgit.app.workspace.workspace import Workspace, open_workspace
+from skillgit.app.workspace.workspace import Workspace
 from skillgit.errors import ConflictError, UsageError
 from skillgit.index import queries
 from skillgit.store import evidence, git_binary, history_reader, refs
@@ -39,7 +39,7 @@ def gc(context: Context, request: GcRequest) -> tuple[Tidied, ...]:
         raise UsageError("choose what to tidy up: --fold, --unfold or --evidence-older", hint="skillgit gc --fold")
     if request.fold and request.unfold:
         raise UsageError("--fold and --unfold undo each other", hint="choose one of them")
-    with open_workspace(context) as workspace:
+    with Workspace(context) as workspace:
         before = _moment(context, workspace, request.evidence_older) if request.evidence_older else None
         names = [find_run(workspace, run) for run in request.runs] or list(queries.run_names(workspace.index))
         return tuple(_tidied(context, workspace, run, request, before) for run in names)

@@ -12,7 +12,7 @@ from functools import cache
 from typing import Final, Literal
 
 from skillgit.app.workspace.context import Context
-from skillgit.app.workspace.workspace import open_workspace, trained_here
+from skillgit.app.workspace.workspace import Workspace, trained_here
 from skillgit.domain.cost import Cost
 from skillgit.domain.outcomes import Failing
 from skillgit.domain.run_progress import RunProgress
@@ -232,12 +232,11 @@ class LiveHistory:
     score_counts: Mapping[int, int]  # version to the items that its score is of
 
 
-def live_history(context: Context, run: str, most: int) -> LiveHistory | None:
+def live_history(workspace: Workspace, run: str, most: int) -> LiveHistory | None:
     """Return the newest ``most`` events of ``run``; None as long as it has none."""
-    with open_workspace(context) as workspace:
-        row = queries.run_row(workspace.index, run, {})
-        if row is None:
-            return None
-        rows = queries.selected_rows(workspace.index, Selection(run=run), most)
-        counts = version_queries.scored_items(workspace.index, run, (entry.version for entry in rows))
+    row = queries.run_row(workspace.index, run, {})
+    if row is None:
+        return None
+    rows = queries.selected_rows(workspace.index, Selection(run=run), most)
+    counts = version_queries.scored_items(workspace.index, run, (entry.version for entry in rows))
     return LiveHistory(run=row, rows=tuple(reversed(rows)), score_counts=counts)

@@ -241,6 +241,12 @@ class OfPast:
         ),
     ] = ""
 
+    @property
+    def range_words(self) -> Sequence[str]:
+        """What names the run whose version a short ``as_of`` is, as v3: of ``RUN``, or of a range of versions."""
+        run = getattr(self, "run", None)
+        return (run,) if run else ()
+
 
 @dataclass(frozen=True, kw_only=True)
 class OfRun:

@@ -9,7 +9,7 @@ from shlex import quote
 from typing import TYPE_CHECKING, Literal, assert_never
 
 from skillgit.app.workspace.skill_choice import labels, only_skill, several_skills
-from skillgit.app.workspace.workspace import Workspace, open_workspace
+from skillgit.app.workspace.workspace import Workspace
 from skillgit.domain.address import Address, parse, version_label
 from skillgit.domain.did_you_mean import did_you_mean
 from skillgit.domain.event_kinds import AddressKind, EventKind
@@ -21,12 +21,12 @@ from skillgit.lazy import loaded_on_use
 from skillgit.store import refs
 
 with loaded_on_use():
-    from skillgit.app.workspace import skills_here
+    from skillgit.app.workspace import revision_range, skills_here
     from skillgit.index import refresh
     from skillgit.store import history_reader, work_tree
 
 if TYPE_CHECKING:
-    from skillgit.app.workspace.context import Context
+    pass
 
 
 DEFAULT_RUN = "skillgit.run"
@@ -79,13 +79,7 @@ def work_tree_differs(way: str, paths: Sequence[str] = ()) -> str:
     return f"work tree differs{where}: commit it, or {way}"
 
 
-def resolve(context: Context, text: str) -> Resolved:
-    """Return what ``text`` names in the repository of ``context``; see :func:`resolve_in`."""
-    with open_workspace(context) as workspace:
-        return resolve_in(workspace, text)
-
-
-def resolve_in(workspace: Workspace, text: str) -> Resolved:
+def resolve(workspace: Workspace, text: str) -> Resolved:
     """Return what ``text`` names.
 
     It may be the address of an event (:mod:`skillgit.domain.address`), such as ``v7`` or ``r17``, ``best`` or ``head``
@@ -99,13 +93,13 @@ def resolve_in(workspace: Workspace, text: str) -> Resolved:
     if parts is not None and (names or workspace.index.broken or parts.run):
         return _of_name(workspace, parts, text)
     if (match := _GITS.fullmatch(text)) and is_address(match["name"]):
-        commit = _commit(workspace, f"{resolve_in(workspace, match['name']).commit}{match['rest']}")
+        commit = _commit(workspace, f"{resolve(workspace, match['name']).commit}{match['rest']}")
         if commit is None:
             raise RevisionNotFoundError(f"'{text}' names no commit", hint=f"skillgit show {match['name']}")
         return _of_commit(workspace, commit)
     past = _BACK.fullmatch(text)
     if past and past["back"] and past["name"] in names:
-        return resolve_in(workspace, f"{past['name']}/head{past['back']}")
+        return resolve(workspace, f"{past['name']}/head{past['back']}")
     if text in names or text in workspace.index.broken:
         return _of_row(_head(workspace, find_run(workspace, text)))
     if (commit := _commit(workspace, text)) is not None:
@@ -122,7 +116,7 @@ def is_address(text: str) -> bool:
 
 def event_in(workspace: Workspace, text: str) -> LogRow:
     """Return the event that ``text`` names."""
-    resolution = resolve_in(workspace, text)
+    resolution = resolve(workspace, text)
     if resolution.row is None:
         raise RevisionNotFoundError(
             f"commit {resolution.commit[:12]} belongs to no run", hint=f"git show {quote(text)}"
@@ -164,10 +158,9 @@ def _no_run(workspace: Workspace) -> RevisionNotFoundError:
     return RevisionNotFoundError(sentence, hint=skills_here.train_hint(workspace.repo, workspace.skill))
 
 
-def lack_of_runs(context: Context) -> SkillgitError:
+def lack_of_runs(workspace: Workspace) -> SkillgitError:
     """Return what a list of runs says where there are none, or none of the skill that is named."""
-    with open_workspace(context) as workspace:
-        return _no_run(workspace)
+    return _no_run(workspace)
 
 
 def default_run(workspace: Workspace) -> str | None:
@@ -388,7 +381,7 @@ class NamedSkill:
 
 def skill_named(workspace: Workspace, revision: str) -> NamedSkill:
     """Return the skill of ``revision``: that of its run, or the only one of any other commit."""
-    resolution = resolve_in(workspace, revision)
+    resolution = resolve(workspace, revision)
     if resolution.row is not None:
         path = workspace.index.skill_path(resolution.row.run)
     else:
@@ -405,7 +398,11 @@ def skill_named(workspace: Workspace, revision: str) -> NamedSkill:
     )
 
 
-def cut_off(workspace: Workspace, revision: str) -> Workspace:
-    """Return ``workspace`` as it was right after the event that ``revision`` names, for ``--as-of``."""
-    index = refresh.PastIndex(workspace.index, event_in(workspace, revision).commit)
-    return Workspace(repo=index.repo, index=index, past=True, skill=workspace.skill)
+def cut_off(workspace: Workspace, revision: str, range_words: Sequence[str]) -> refresh.PastIndex:
+    """Return the index as it was right after the event that ``revision`` names, for ``--as-of``.
+
+    A version without a run is one of the run that ``range_words`` name.
+    """
+    if range_words and is_address(revision) and "/" not in revision:
+        revision = f"{revision_range.span_of(workspace, range_words).run}/{revision}"
+    return refresh.PastIndex(workspace.index, event_in(workspace, revision).commit)

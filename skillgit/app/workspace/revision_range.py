@@ -8,7 +8,7 @@ from shlex import quote
 
 from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import DEFAULT_RUN, default_run, event_in, find_run, is_address
-from skillgit.app.workspace.workspace import Workspace, open_workspace
+from skillgit.app.workspace.workspace import Workspace
 from skillgit.errors import RevisionNotFoundError, UsageError
 from skillgit.index import queries
 from skillgit.index.log_filter import Key, Selection, key_of
@@ -92,7 +92,7 @@ def _of_one_run(begin: str, end: str) -> tuple[str, str]:
 
 def use(context: Context, run: str) -> RunRow:
     """Make ``run``, by ``skillgit.run`` in this repository, what revisions without a run's name refer to."""
-    with open_workspace(context) as workspace:
+    with Workspace(context) as workspace:
         row = queries.run_row(workspace.index, find_run(workspace, run), workspace.live())
         if row is None:
             raise RevisionNotFoundError(f"there is no run '{run}'", hint="skillgit runs")

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from shlex import quote
 
-from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.shipped_configurations import DEMO, USUAL, shipped
 from skillgit.app.workspace.skill_choice import labels, meant_of, name_of
-from skillgit.app.workspace.workspace import Workspace, open_workspace
+from skillgit.app.workspace.workspace import Workspace
 from skillgit.errors import RepositoryNotFoundError, RevisionNotFoundError
 from skillgit.store import refs
 from skillgit.store.repo import Repo
@@ -63,15 +62,14 @@ def meant_skill(workspace: Workspace, environment: str) -> str:
     return workspace.skill or meant_of(skills_here(workspace.repo), environment)
 
 
-def skill_choice(context: Context) -> str:
+def skill_choice(workspace: Workspace) -> str:
     """Return the option by which a command about one skill of the repository says which one.
 
     Where several are there and ``context`` names none, it names the first with tasks. Empty where it needs no option.
     """
     try:
-        with open_workspace(context) as workspace:
-            here, repo = skills_here(workspace.repo), workspace.repo
-            paths = [workspace.skill] if workspace.skill else [*here]
+        here, repo = skills_here(workspace.repo), workspace.repo
+        paths = [workspace.skill] if workspace.skill else [*here]
     except RepositoryNotFoundError:
         return ""
     return _choice(here, _first(repo, paths)) if paths else ""

@@ -3,64 +3,133 @@
 from __future__ import annotations
 
 import sys
-import threading
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
-from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Hashable, Iterable
+from contextlib import ExitStack, suppress
+from copy import copy
+from dataclasses import replace
 from enum import StrEnum
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import Any, Final, Self, TypeVar
 
+from skillgit.app.workspace.context import Context
+from skillgit.app.workspace.request import OfPast
 from skillgit.app.workspace.skill_choice import choose_skill
 from skillgit.errors import ConflictError, HistoryError, NotFoundError, SkillgitError
 from skillgit.files import shortage
-from skillgit.index import index_check
-from skillgit.index.refresh import Index, open_index
 from skillgit.lazy import loaded_on_use
-from skillgit.store.lock import live_runs
-from skillgit.store.repo import REPAIR, Repo
 
-with loaded_on_use():
+with loaded_on_use():  # a workspace that is never looked at loads no git
     from skillgit.app.workspace import revision
-    from skillgit.store import trunk, work_tree
+    from skillgit.index import index_check, refresh
+    from skillgit.store import lock, trunk, work_tree
+    from skillgit.store import repo as repos
     from skillgit.store.exchange import remotes
-
-if TYPE_CHECKING:
-    from skillgit.app.workspace.context import Context
 
 
 _T = TypeVar("_T")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Workspace:
-    repo: Repo
-    index: Index
-    past: bool = False  # whether both end with an event of the past
-    answers: dict[Hashable, object] | None = None  # what a snapshot has read besides git; None outside of one
-    skill: str = ""  # the folder of the skill that is meant; empty where none is named
+    """A repository with its index, and the context in which it is asked; both are opened when one is first needed.
+
+    What only reads gets it from its caller, who closes it, so that all parts of an answer see one moment however many
+    use cases it is put together from: the index of a ``still`` workspace holds a read transaction, and refs are those
+    that its rows were made from. What writes opens its own, which follows what it wrote. A workspace belongs to the
+    thread that opened it, as SQLite's connections do.
+    """
+
+    def __init__(self, context: Context, request: object = None, *, still: bool = False) -> None:
+        self.context = context_of(context, request)
+        self._is_still, self._stack = still, ExitStack()
+        self._range_words = request.range_words if isinstance(request, OfPast) else ()
+        self._answers: dict[Hashable, Any] = {}  # what was read besides git
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._stack.close()
+
+    @cached_property
+    def _opened(self) -> tuple[refresh.Index, str]:
+        index = self._stack.enter_context(refresh.open_index(repos.Repo.discover(self.context.directory)))
+        if self._is_still:
+            index.hold()
+        today = self._with(index, "")
+        if self.context.skill:
+            today = self._with(index, skill_in(today, self.context.skill))
+        past = revision.cut_off(today, self.context.as_of, self._range_words) if self.context.as_of else index
+        return past, today.skill
+
+    def _with(self, index: refresh.Index, skill: str) -> Workspace:
+        other = copy(self)
+        other._opened = index, skill  # noqa: SLF001 - its own
+        return other
+
+    @property
+    def index(self) -> refresh.Index:
+        return self._opened[0]
+
+    @property
+    def repo(self) -> repos.Repo:
+        return self.index.repo
+
+    @property
+    def skill(self) -> str:
+        """The folder of the skill that is meant; empty where none is named."""
+        return self._opened[1]
+
+    @property
+    def past(self) -> bool:
+        """Whether repository and index end with an event of the past."""
+        return isinstance(self.index, refresh.PastIndex)
+
+    def of_skill(self, path: str) -> Workspace:
+        """Return the same moment for commands on the skill in the folder ``path``."""
+        return self._with(self.index, path)
+
+    def asked(self, request: object) -> Workspace:
+        """Return the workspace of ``request``: of this moment or, closed with this one, of the past that it means."""
+        context = context_of(self.context, request)
+        if context.as_of != self.context.as_of:
+            return self._stack.enter_context(Workspace(self.context, request, still=self._is_still))
+        if context.skill == self.context.skill:
+            return self
+        other = self.of_skill(skill_in(self, context.skill))
+        other.context = context
+        return other
 
     def live(self) -> dict[str, int]:
         """Return the runs that are being trained on this machine, with their processes."""
         return {} if self.past else self.once("live", lambda: trained_here(self.repo))
 
     def once(self, question: Hashable, read: Callable[[], _T]) -> _T:
-        """Return what ``read`` returns; within a snapshot, the same for the same question.
+        """Return what ``read`` returns; in a still workspace, the same for the same question.
 
         For state outside git and its index, which no transaction keeps still: locks, the ledger.
         """
-        if self.answers is None:
+        if not self._is_still:
             return read()
-        if question not in self.answers:
-            self.answers[question] = read()
-        return self.answers[question]  # type: ignore[return-value]
+        if question not in self._answers:
+            self._answers[question] = read()
+        answer: _T = self._answers[question]
+        return answer
 
 
-def trained_here(repo: Repo) -> dict[str, int]:
+def context_of(context: Context, request: object) -> Context:
+    """Return the context that ``request`` is asked in: of the skill that it means, and of the past."""
+    return replace(
+        context,
+        skill=getattr(request, "skill", "") or context.skill,
+        as_of=getattr(request, "as_of", "") or context.as_of,
+    )
+
+
+def trained_here(repo: repos.Repo) -> dict[str, int]:
     """Return the runs that are being trained on this machine, with their processes."""
     try:
-        return live_runs(repo)
+        return lock.live_runs(repo)
     except OSError:
         # a read-only repository has no locks
         return {}
@@ -68,94 +137,30 @@ def trained_here(repo: Repo) -> dict[str, int]:
 
 def change_stamp(context: Context) -> str:
     """Return a text that changes with refs, the checkout and who trains; asking the index would take in refs first."""
-    repo = Repo.discover(context.directory)
+    repo = repos.Repo.discover(context.directory)
     look = repo.look()
     return f"{look.stamp} {sorted(look.loose.items())} {sorted(trained_here(repo).items())} {repo.head()}"
 
 
-@dataclass(frozen=True, slots=True)
-class _Snapshot:
-    thread: int  # SQLite's connections stay in the thread that opened them
-    stack: ExitStack
-    workspaces: dict[tuple[object, str, str], Workspace] = field(default_factory=dict)
-
-
-_SNAPSHOT: ContextVar[_Snapshot | None] = ContextVar("snapshot", default=None)
-
-
-@contextmanager
-def one_snapshot() -> Iterator[None]:
-    """Let everything that a block reads see a repository as it was at the first look.
-
-    The repository is opened by the first :func:`open_workspace` of the block and by no other; the index holds a read
-    transaction, and refs are those that its rows were made from. For a block that changes nothing: an answer that is
-    put together from several use cases, each of which would otherwise see another moment of a run that is trained.
-    """
-    if _SNAPSHOT.get() is not None:
-        yield
-        return
-    with ExitStack() as stack:
-        token = _SNAPSHOT.set(_Snapshot(threading.get_ident(), stack))
-        try:
-            yield
-        finally:
-            _SNAPSHOT.reset(token)
-
-
-@contextmanager
-def open_workspace(context: Context) -> Iterator[Workspace]:
-    """Open the repository that contains the context's folder, as it is or as it was; within a snapshot, that moment."""
-    snapshot = _SNAPSHOT.get()
-    if snapshot is None or snapshot.thread != threading.get_ident():
-        with _opened(context) as workspace:
-            yield workspace
-        return
-    place = (context.directory, context.as_of, context.skill)
-    if place not in snapshot.workspaces:
-        workspace = snapshot.stack.enter_context(_opened(context, still=True))
-        snapshot.workspaces[place] = replace(workspace, answers={})
-    yield snapshot.workspaces[place]
-
-
-@contextmanager
-def _opened(context: Context, *, still: bool = False) -> Iterator[Workspace]:
-    repo = Repo.discover(context.directory)
-    with open_index(repo) as index:
-        if still:
-            index.hold()
-        workspace = Workspace(repo=index.repo, index=index)
-        if context.skill:
-            workspace = replace(workspace, skill=skill_in(workspace, context.skill, context.directory))
-        if context.as_of:
-            workspace = revision.cut_off(workspace, context.as_of)
-        yield workspace
-
-
-def skill_in(workspace: Workspace, word: str, directory: Path) -> str:
+def skill_in(workspace: Workspace, word: str) -> str:
     """Return the folder of the skill that ``word`` means: one of the trunk or of HEAD, or one that a run trains."""
     repo = workspace.repo
     tips = filter(None, (repo.head()[1], trunk.trunk_tip(repo)))
     paths = {path for tip in tips for path in work_tree.skills_at(repo, tip)}
     paths |= set(workspace.index.column("SELECT DISTINCT skill FROM run"))
-    return choose_skill(word, paths, here=_inside(repo, directory))
+    return choose_skill(word, paths, here=_inside(repo, workspace.context.directory))
 
 
-def _inside(repo: Repo, directory: Path) -> str:
+def _inside(repo: repos.Repo, directory: Path) -> str:
     """Return ``directory`` as a path from the top of the work tree; empty for the top and for a place outside."""
     if repo.workdir is None or not directory.is_relative_to(root := repo.workdir.resolve()):
         return ""
     return directory.relative_to(root).as_posix().removeprefix(".")
 
 
-def unreadable(context: Context) -> Mapping[str, SkillgitError]:
-    """Return the runs that are left out everywhere because their history cannot be read, with the reason."""
-    with open_workspace(context) as workspace:
-        return dict(workspace.index.broken)
-
-
 def git_settings(context: Context, names: Iterable[str]) -> dict[str, str]:
     """Return those of ``names`` that git's configuration has a value for."""
-    repo = Repo.discover(context.directory)
+    repo = repos.Repo.discover(context.directory)
     return {name: value for name in names if (value := repo.config(name))}
 
 
@@ -182,14 +187,14 @@ class Absence(StrEnum):
         return f"bring it: {BRING}" if self is Absence.AWAY else otherwise
 
 
-def absence_of(repo: Repo, run: str) -> Absence:
+def absence_of(repo: repos.Repo, run: str) -> Absence:
     """Return why evidence of ``run`` that was not dropped is not here."""
     return Absence.AWAY if remotes.may_have_evidence(repo, run) else Absence.STAYED
 
 
-def lacking_evidence(context: Context, run: str, unknown: str) -> str:
+def lacking_evidence(workspace: Workspace, run: str, unknown: str) -> str:
     """Return a sentence on what is ``unknown`` without the evidence of ``run``, with the command that brings it."""
-    absence = absence_of(Repo.discover(context.directory), run)
+    absence = absence_of(workspace.repo, run)
     remedy = f": {BRING}" if absence is Absence.AWAY else ", nor at a remote"
     return f"{unknown} are not known, for the evidence is not here{remedy}"
 
@@ -217,14 +222,14 @@ def explained(error: Exception, context: Context | None) -> SkillgitError | None
     # loaded if it raised anything
     git = sys.modules.get("pygit2")
     if git is not None and isinstance(error, git.GitError):
-        error = HistoryError(f"git's objects cannot be read: {' '.join(str(error).split())}", hint=REPAIR)
+        error = HistoryError(f"git's objects cannot be read: {' '.join(str(error).split())}", hint=repos.REPAIR)
     if isinstance(error, SkillgitError):
-        if error.hint == REPAIR and context is not None:
+        if error.hint == repos.REPAIR and context is not None:
             with suppress(SkillgitError):
-                if Repo.discover(context.directory).is_partial:
+                if repos.Repo.discover(context.directory).is_partial:
                     error.hint = "git fetch --refetch --no-filter brings what this partial clone lacks"
         return error
     if context is not None and isinstance(error, index_check.OF_ROWS):
         with suppress(SkillgitError):
-            return index_check.drop_damaged(Repo.discover(context.directory))
+            return index_check.drop_damaged(repos.Repo.discover(context.directory))
     return None

@@ -98,7 +98,7 @@ class AskScreen(Dialog[bool | None]):
     def on_mount(self) -> None:
         """Have the cost planned while the user reads; the user does not wait for it."""
         if self.plan:
-            app_of(self).read(commands.plan_text, self.plan, then=self._show_plan)
+            app_of(self).call(commands.plan_text, self.plan, then=self._show_plan)
 
     def _show_plan(self, plan: str) -> None:
         self.query_one("#plan", Static).update(Text("\n").join(map(_line, plan.splitlines())))

@@ -121,7 +121,7 @@ class LiveScreen(Screen[None]):
             self._trainer = self._trainer.now()
         pid = self._trainer.pid or _NOT_BEGUN if self._trainer is not None else 0
         then, fail = self._show, self.landed.fail
-        app_of(self).read(live, self.run_name, pid=pid, last=self._last, then=then, on_error=fail, group="live")
+        app_of(self).call(live, self.run_name, pid=pid, last=self._last, then=then, on_error=fail, group="live")
 
     def reload(self) -> None:
         self.look_again()
@@ -243,7 +243,7 @@ class LiveScreen(Screen[None]):
 
         def answered(yes: bool | None) -> None:  # noqa: FBT001 - Textual calls it
             if yes:
-                app_of(self).read(stop, look.run, then=partial(self._asked, effect))
+                app_of(self).call(stop, look.run, then=partial(self._asked, effect))
 
         self.app.push_screen(AskScreen("", question, yes="Stop"), answered)
 

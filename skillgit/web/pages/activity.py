@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from skillgit.app.workspace.command_journal import CommandRecord, command, commands
 from skillgit.app.workspace.invitations import Role, invitations, invite, revoke
+from skillgit.app.workspace.workspace import Workspace
 from skillgit.errors import ConflictError, DataError, UsageError
 from skillgit.verbs.serve import SERVE, ServeRequest
 from skillgit.verbs.tasks import (
@@ -78,7 +79,7 @@ def command_stream(visit: Visit) -> Answer:
     context, name = visit.context, visit.parameters["id"]
     command(context, name)
 
-    def look() -> Mapping[str, str]:
+    def look(_: Workspace) -> Mapping[str, str]:
         return {"command": fragment("command.html", "command", **_printed(command(context, name)))}
 
     return Stream(look)

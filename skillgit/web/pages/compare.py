@@ -43,7 +43,7 @@ class Pair(NamedTuple):
 
 @page("/compare")
 def compare_page(visit: Visit) -> Answer:
-    rows = {row.name: row for row in RUNS.ask(visit.context, RunsRequest()).rows}
+    rows = {row.name: row for row in RUNS.ask(visit.workspace, RunsRequest()).rows}
     best = {name: f"{name}/{version_label(row.best_version)}" for name, row in rows.items()}  # what a run means
     names = tuple(dict.fromkeys(best.get(rev.strip(), rev.strip()) for rev in visit.values("rev") if rev.strip()))
     if len(names) > MOST:
@@ -61,7 +61,7 @@ def compare_page(visit: Visit) -> Answer:
         pairs=pairs,
         matrix=_matrix(pairs) if len(pairs) > 1 else [],
         spending=[
-            (Cell(run, link=("run", run, "cost")), COST.ask(visit.context, CostRequest(run=run)).total)
+            (Cell(run, link=("run", run, "cost")), COST.ask(visit.workspace, CostRequest(run=run)).total)
             for run in own_runs
         ],
         SPENDING=SPENDING,
@@ -79,7 +79,7 @@ def _pairs(visit: Visit, names: Sequence[str]) -> Iterator[Pair]:
         item_diff, missing, sums = None, "", ""
         changes: dict[str, list[str]] = {}
         try:
-            item_diff = ITEM_DIFF.ask(visit.context, request)
+            item_diff = ITEM_DIFF.ask(visit.workspace, request)
         except NotFoundError as error:
             missing = f"{error}; {error.hint}" if error.hint else str(error)
         else:
@@ -97,9 +97,9 @@ def _pairs(visit: Visit, names: Sequence[str]) -> Iterator[Pair]:
             missing=missing,
             sums=sums,
             changes=changes,
-            words_of=item_words(visit.context, [names[0], name], visible) if visible else {},
-            text=room.take(TEXT_DIFF.ask(visit.context, request).files),
-            rules=RULE_DIFF.ask(visit.context, request),
+            words_of=item_words(visit.workspace, [names[0], name], visible) if visible else {},
+            text=room.take(TEXT_DIFF.ask(visit.workspace, request).files),
+            rules=RULE_DIFF.ask(visit.workspace, request),
         )
 
 

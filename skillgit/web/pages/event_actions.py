@@ -135,7 +135,7 @@ ACTIONS: Final = (
 def _fitting(visit: Visit, action: Action) -> LogRow:
     """Return the event of an address that ``action`` fits."""
     text = f"{visit.parameters['run']}/{visit.parameters['event']}"
-    row = resolve(visit.context, text).row if parse(text) else None
+    row = resolve(visit.workspace, text).row if parse(text) else None
     if row is None or not action.fits(row):
         raise RevisionNotFoundError(f"'{action.title}' does not fit {text}", hint=f"skillgit show {text}")
     return row
@@ -149,7 +149,7 @@ def action_page(action: Action, visit: Visit) -> Answer:
     plan, error = None, None
     if verb.effect_of(request) is Effect.PAYS:
         try:
-            plan = verb.plan(visit.context, request)
+            plan = verb.plan(visit.workspace, request)
         except SkillgitError as refusal:
             error = refusal
     return Page(

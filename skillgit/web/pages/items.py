@@ -70,7 +70,7 @@ def items_page(visit: Visit) -> Answer:
     best = next((index for index, column in enumerate(table.columns) if column.is_best), None)
     indexes = sorted({0, *([] if best is None else [best]), *range(start, min(start + COLUMNS, len(names)))})
     versions = [names[indexes[-1] if best is None else best], "v0"]
-    words = item_words(visit.context, [f"{table.run}/{name}" for name in versions], [row.item for row in rows])
+    words = item_words(visit.workspace, [f"{table.run}/{name}" for name in versions], [row.item for row in rows])
     return Page(
         "run_items.html",
         "Items",
@@ -103,14 +103,14 @@ def _selection(visit: Visit) -> Selection:
     order = visit.value("sort", ItemOrder.ITEM)
     order = order if order in _ORDERS else ItemOrder.ITEM
     request = ItemsRequest(run=visit.parameters["run"], order=ItemOrder(order))
-    table = ITEM_TABLE.ask(visit.context, request)
+    table = ITEM_TABLE.ask(visit.workspace, request)
     facets = [facet for facet in _facets(table) if facet.items or facet.name == "all"]
     facet = next((facet for facet in facets if facet.name == visit.value("facet")), facets[0])
     rows, text = facet.items, visit.value("q").strip()
     if text:
         best = next((column.name for column in table.columns if column.is_best), "v0")
         revisions = [f"{table.run}/{best}", f"{table.run}/v0"]
-        words = item_words(visit.context, revisions, [line.item for line in rows[:SEARCHED]])
+        words = item_words(visit.workspace, revisions, [line.item for line in rows[:SEARCHED]])
         texts = ((line, words[line.item].question if line.item in words else "") for line in rows)
         phrase = text.casefold()
         rows = [
@@ -168,7 +168,7 @@ def item_page(visit: Visit) -> Answer:
     run, item = visit.parameters["run"], visit.parameters["item"]
     wanted = [visit.value("a"), visit.value("b")]
     request = SidesRequest(run=run, item=item, sides=tuple(filter(None, wanted)))
-    story = ITEM_SIDES.ask(visit.context, request)
+    story = ITEM_SIDES.ask(visit.workspace, request)
     attempts = {attempt.name: attempt for attempt in story.attempts}
     for name in filter(None, wanted):
         if name not in attempts:
@@ -210,9 +210,9 @@ def item_page(visit: Visit) -> Answer:
 def _side(visit: Visit, run: str, item: str, attempt: Attempt) -> Side:
     revision = f"{run}/{attempt.name}"
     request = ItemsRequest(item=item, trajectory=revision)
-    checks = item_words(visit.context, [revision], [item])[item].replies[0].checks
+    checks = item_words(visit.workspace, [revision], [item])[item].replies[0].checks
     try:
-        return Side(attempt, checks, ITEM_TRAJECTORY.ask(visit.context, request))
+        return Side(attempt, checks, ITEM_TRAJECTORY.ask(visit.workspace, request))
     except NotFoundError as error:
         return Side(attempt, checks, None, error.hint or str(error))
 
@@ -220,6 +220,6 @@ def _side(visit: Visit, run: str, item: str, attempt: Attempt) -> Side:
 @page("/run/{run}/picture/{digest}")
 def picture_page(visit: Visit) -> Answer:
     digest = visit.parameters["digest"]
-    picture = item_picture(visit.context, visit.parameters["run"], visit.value("item"), digest)
+    picture = item_picture(visit.workspace, visit.parameters["run"], visit.value("item"), digest)
     name = f"{digest[:8]}.{picture.media_type.removeprefix('image/')}"
     return download(name, picture.content, picture.media_type)

@@ -59,7 +59,7 @@ def runs_page(visit: Visit) -> Answer:
     filters = [*filter(None, words), *(f"{name}={visit.value(name)}" for name in _CHOICES if visit.value(name))]
     offset = visit.number("from")
     request = RunsRequest(filters=tuple(filters), sort=sort)
-    listing = RUNS.ask(visit.context, request)
+    listing = RUNS.ask(visit.workspace, request)
     if not listing.total and not listing.unreadable and visit.access.operates:
         return redirect(address("new"))
     try:
@@ -67,7 +67,7 @@ def runs_page(visit: Visit) -> Answer:
     except ValueError:
         raise UsageError("curves run along steps, calls or dollars", hint=f"by={'|'.join(Axis)}") from None
     names = chosen[:CURVES]
-    lines = browse.curves(visit.context, names, by, most=_CURVE_POINTS) if names else ()
+    lines = browse.curves(visit.workspace, names, by, most=_CURVE_POINTS) if names else ()
     rows = listing.rows[offset : offset + SHOWN]
     columns, cells = LIST.drawn(rows, Surface.PAGE, now=visit.context.clock())
     query = {name: visit.value(name) for name in ("q", *_CHOICES, "sort", "order") if visit.value(name)}
@@ -83,7 +83,7 @@ def runs_page(visit: Visit) -> Answer:
         query=query,
         columns=[_heading(column, key, query, is_descending=is_descending) for column in columns],
         cells=cells,
-        sparks=sparks(browse.courses(visit.context, [row.name for row in rows])),
+        sparks=sparks(browse.courses(visit.workspace, [row.name for row in rows])),
         choices=dict(zip(_CHOICES, (listing.skills, states, listing.environments, listing.models), strict=True)),
         chosen=chosen,
         curves=lines,
@@ -126,7 +126,7 @@ def sparks(courses: Mapping[str, Sequence[float]]) -> Mapping[str, str]:
 
 @page("/run/{run}")
 def run_page(visit: Visit) -> Answer:
-    in_short = IN_SHORT.ask(visit.context, SummaryRequest(run=visit.parameters["run"], newest=_READ))
+    in_short = IN_SHORT.ask(visit.workspace, SummaryRequest(run=visit.parameters["run"], newest=_READ))
     run_summary = in_short.summary
     run, best = run_summary.run, version_label(run_summary.best.version)
     lines = in_short.text.lines if in_short.text is not None else ()
@@ -159,21 +159,21 @@ def run_page(visit: Visit) -> Answer:
 
 @page("/run/{run}/report")
 def report_file(visit: Visit) -> Answer:
-    content = RUN_REPORT.ask(visit.context, ReportRequest(run=visit.parameters["run"]))
+    content = RUN_REPORT.ask(visit.workspace, ReportRequest(run=visit.parameters["run"]))
     return download(f"{content.run.name}.html", report_page.page(content).encode(), "text/html")
 
 
 @page("/run/{run}/events")
 def events_page(visit: Visit) -> Answer:
     """List the events of a run, newest first, filtered, with the graph of how they depend on each other."""
-    run, now = browse.find_row(visit.context, visit.parameters["run"]), visit.context.clock()
+    run, now = browse.find_row(visit.workspace, visit.parameters["run"]), visit.context.clock()
     kind = visit.value("kind")
     text = " ".join(filter(None, (visit.value("q"), f"event:{kind}" if kind else "")))
     narrowing = narrowed(Selection(run=run.name), text, now)
     if narrowing.run != run.name:
         narrowing = narrowed(Selection(run=run.name), "", now)
-    listing = browse.page(visit.context, narrowing, visit.number("from"), EVENTS)
-    graph = log.draw(listing.rows, browse.beside(visit.context, listing.rows), Screen(), _GRAPH)
+    listing = browse.page(visit.workspace, narrowing, visit.number("from"), EVENTS)
+    graph = log.draw(listing.rows, browse.beside(visit.workspace, listing.rows), Screen(), _GRAPH)
     return Page(
         "events.html",
         "Events",
@@ -218,10 +218,10 @@ COURSE: Final[Table[tuple[SpentStretch, str]]] = Table(
 @page("/run/{run}/cost")
 def cost_page(visit: Visit) -> Answer:
     """Show what a run has cost: by role and stage, and step by step."""
-    run = browse.find_row(visit.context, visit.parameters["run"])
+    run = browse.find_row(visit.workspace, visit.parameters["run"])
     request = CostRequest(run=run.name)
-    spending = COST.ask(visit.context, request)
-    stretches = browse.cost_by_stretch(visit.context, run.name, BARS)
+    spending = COST.ask(visit.workspace, request)
+    stretches = browse.cost_by_stretch(visit.workspace, run.name, BARS)
     # as in the table: dollars only where every call has a price
     in_dollars = spending.share_of == "usd"
     amounts = [stretch.usd if in_dollars else float(stretch.tokens) for stretch in stretches]
@@ -267,12 +267,12 @@ def cost_page(visit: Visit) -> Answer:
 @page("/run/{run}/settings")
 def settings_page(visit: Visit) -> Answer:
     """Show the settings of a run, and lead to a new one that begins with them."""
-    run = browse.find_row(visit.context, visit.parameters["run"])
+    run = browse.find_row(visit.workspace, visit.parameters["run"])
     request = ShowRequest(revision=f"{run.name}/{version_label(0)}", settings=True)
     absence = None
     settings: tuple[RunSetting, ...] = ()
     try:
-        settings = SHOWN_SETTINGS.ask(visit.context, request).settings
+        settings = SHOWN_SETTINGS.ask(visit.workspace, request).settings
     except UsageError as error:  # its evidence is not here
         absence = error
     return Page(

@@ -15,7 +15,6 @@ from starlette.responses import HTMLResponse
 from skillgit.app.history.requests import LogRequest
 from skillgit.app.train.requests import TrainRequest
 from skillgit.app.workspace.command_journal import commands
-from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.invitations import Role
 from skillgit.app.workspace.live import (
     LiveLook,
@@ -27,7 +26,7 @@ from skillgit.app.workspace.live import (
     stop_after_step,
     stop_now,
 )
-from skillgit.app.workspace.workspace import change_stamp
+from skillgit.app.workspace.workspace import Workspace, change_stamp
 from skillgit.domain.cost import Cost
 from skillgit.domain.event import RunOutcome
 from skillgit.domain.event_kinds import EventKind
@@ -108,7 +107,9 @@ def launch_page(visit: Visit) -> Answer:
     with _LAUNCHING:
         if any(record.runs and record.back == back for record in commands(context)):
             return redirect(back)  # the second click
-        if run in _run_names(context) or live(context, run).standing is not Standing.IDLE:
+        with Workspace(context) as workspace:
+            names = _run_names(workspace)
+        if run in names or live(context, run).standing is not Standing.IDLE:
             error = UsageError(f"there is a run {run} already", hint="give the new one another name")
             return _new_page(visit, choice, Findings(error=error, key="run"))
         findings = _findings(visit, choice)
@@ -127,19 +128,19 @@ def _new_page(visit: Visit, choice: RunChoice, findings: Findings | None) -> Pag
         choice=choice,
         findings=findings,
         configurations=configurations(visit.context),
-        sources=_run_names(visit.context),
+        sources=_run_names(visit.workspace),
     )
 
 
-def _run_names(context: Context) -> list[str]:
-    return [row.name for row in RUNS.ask(context, RunsRequest()).rows]
+def _run_names(workspace: Workspace) -> list[str]:
+    return [row.name for row in RUNS.ask(workspace, RunsRequest()).rows]
 
 
 def _choice(visit: Visit) -> RunChoice:
     source, config = visit.value("from"), visit.value("config") or DEMO
     if config not in configurations(visit.context):
         raise UsageError(f"there is no configuration '{config}' here", hint="choose one of the list")
-    sections = form_of(chosen_config(visit.context, config, source))
+    sections = form_of(chosen_config(visit.workspace, config, source))
     changes = {}
     for field in (field for section in sections for field in section.fields):
         texts = visit.form.get(f"{_FIELD}{field.key}")
@@ -152,7 +153,7 @@ def _choice(visit: Visit) -> RunChoice:
     )
     stem = (source or config).rpartition("/")[2].removesuffix(".yaml").removesuffix(".yml")
     stem = "".join(sign if sign.isalnum() and sign.isascii() else "-" for sign in stem).strip("-").lower() or "run"
-    names = _run_names(visit.context)
+    names = _run_names(visit.workspace)
     free_names = (stem if number == 1 else f"{stem}-{number}" for number in range(1, len(names) + 3))
     request = TrainRequest(
         config=None if source else config,
@@ -174,7 +175,7 @@ def _findings(visit: Visit, choice: RunChoice) -> Findings:
                     f"your link does not allow this value for {key}",
                     hint="it may name a file, a program or an address; ask the person who started the server",
                 )
-        plan = TRAIN.plan(visit.context, choice.request)
+        plan = TRAIN.plan(visit.workspace, choice.request)
     except SkillgitError as error:
         text = str(error)
         keys = [field.key for section in choice.sections for field in section.fields if field.key in text]
@@ -183,7 +184,7 @@ def _findings(visit: Visit, choice: RunChoice) -> Findings:
     if choice.source:
         return Findings(plan)
     request = DoctorRequest(config=choice.config, overrides=choice.request.overrides, call=False)
-    return Findings(plan, CHECKUP.ask(visit.context, request))
+    return Findings(plan, CHECKUP.ask(visit.workspace, request))
 
 
 EVENTS: Final = 400  # on the curve at most, the newest ones
@@ -196,7 +197,7 @@ CAPS: Final = {"max_calls": int, "max_tokens": int, "max_usd": float}
 @page("/run/{run}/live")
 def live_page(visit: Visit) -> Answer:
     run, look = _look(visit)
-    values = {**_current(look), **_recorded(visit.context, run)}
+    values = {**_current(look), **_recorded(visit.workspace, run)}
     return Page(
         "live.html",
         f"{run}, live",
@@ -213,15 +214,15 @@ def live_stream(visit: Visit) -> Answer:
     recorded: dict[str, str] = {}
     drawn_of, drawn_s = "", 0.0
 
-    def look() -> dict[str, str]:
+    def look(workspace: Workspace) -> dict[str, str]:
         """Look again; what the history says is drawn only where it changed, and not at every event."""
         nonlocal recorded, drawn_of, drawn_s
-        version, now_s = change_stamp(visit.context), time.monotonic()
+        version, now_s = change_stamp(workspace.context), time.monotonic()
         if version != drawn_of and (not recorded or now_s - drawn_s >= _DRAWN_EVERY_S):
-            values = {"run": run, **_recorded(visit.context, run)}
+            values = {"run": run, **_recorded(workspace, run)}
             recorded = {part: fragment("live.html", part, **values) for part in ("curve", "log", "change")}
             drawn_of, drawn_s = version, now_s
-        values = _current(live(visit.context, run))
+        values = _current(live(workspace.context, run))
         return {
             "notice": "",
             **{part: fragment("live.html", part, **values) for part in ("now", "failing")},
@@ -237,7 +238,7 @@ def _look(visit: Visit) -> tuple[str, LiveLook]:
     look, back = live(visit.context, run), address("run", run, "live")
     if (
         look.standing is Standing.IDLE
-        and live_history(visit.context, run, 1) is None
+        and live_history(visit.workspace, run, 1) is None
         and not any(record.runs and record.back == back for record in commands(visit.context))
     ):
         hint = "if it was launched just now, Activity has what its command said"
@@ -285,13 +286,13 @@ def _caps(snapshot: Snapshot) -> Iterator[tuple[str, float, float, float | None]
             yield name, amount(snapshot.spent), cap, None if snapshot.projected is None else amount(snapshot.projected)
 
 
-def _recorded(context: Context, run: str) -> dict[str, Any]:
+def _recorded(workspace: Workspace, run: str) -> dict[str, Any]:
     """Return what the history says."""
-    history = live_history(context, run, EVENTS)
+    history = live_history(workspace, run, EVENTS)
     rows = history.rows if history is not None else ()
     drawings = {} if history is None else plotted(history.run, rows, history.score_counts)
     newest = next((row for row in reversed(rows) if row.kind in _CHANGES), None)
-    change = newest and TEXT_DIFF.ask(context, DiffRequest(a=newest.commit))
+    change = newest and TEXT_DIFF.ask(workspace, DiffRequest(a=newest.commit))
     return {
         "row": history.run if history is not None else None,
         "rows": rows[::-1][:LINES],

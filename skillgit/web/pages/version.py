@@ -51,7 +51,7 @@ def row_of(visit: Visit) -> LogRow:
     """Return the event of an address; what git alone would understand names none."""
     run, event = visit.parameters["run"], visit.parameters["event"]
     text = f"{run}/{event}"
-    row = resolve(visit.context, text).row if event in {"head", "best"} or parse(text) else None
+    row = resolve(visit.workspace, text).row if event in {"head", "best"} or parse(text) else None
     if row is None or row.run != run:
         raise RevisionNotFoundError(f"run {run} has no event '{event}'", hint=f"skillgit log {run}")
     return row
@@ -95,8 +95,8 @@ def version_page(visit: Visit) -> Answer:
     if row.label != visit.parameters["event"]:
         return redirect(address("run", row.run, row.label))
     name, layout = str(row.address), _choice(visit, "diff", _LAYOUTS)
-    detail = EVENT_DETAIL.ask(visit.context, ShowRequest(revision=name))
-    change = or_none(lambda: TEXT_DIFF.ask(visit.context, DiffRequest(a=name)))
+    detail = EVENT_DETAIL.ask(visit.workspace, ShowRequest(revision=name))
+    change = or_none(lambda: TEXT_DIFF.ask(visit.workspace, DiffRequest(a=name)))
     files = change.files if change else ()
     added = {line.text for file in files for hunk in file.hunks for line in hunk.lines if line.sign is Sign.ADDED}
     verdict, cost = detail.shown.event.verdict, detail.shown.event.cost
@@ -162,13 +162,13 @@ def _choice(visit: Visit, name: str, values: tuple[str, ...]) -> str:
 
 def _document(visit: Visit, row: LogRow) -> dict[str, object]:
     """Return a file of the skill folder with where its lines come from, and the names of the others."""
-    skill = EXPORTED_SKILL.ask(visit.context, ExportRequest(words=(row.commit,)))
+    skill = EXPORTED_SKILL.ask(visit.workspace, ExportRequest(words=(row.commit,)))
     path, view = visit.value("file", DOCUMENT), _choice(visit, "view", _VIEWS)
     if path not in skill.files:
         raise NotFoundError(f"{row.address} has no file '{path}'", hint=f"skillgit show {row.address}:{DOCUMENT}")
     text = dict(skill.text_files()).get(path)
     request = BlameRequest(revision=str(row.address), path=path)
-    lines = BLAME.ask(visit.context, request).lines if text is not None else ()
+    lines = BLAME.ask(visit.workspace, request).lines if text is not None else ()
     is_short = len(text or "") <= MARKDOWN and len(lines) <= LINES
     files = {name: address("run", row.run, row.label, file=name) for name in skill.files}
 
@@ -212,7 +212,7 @@ def brought_by(line: BlameRow, row: LogRow) -> str:
 def export_file(visit: Visit) -> Answer:
     row = row_of(visit)
     name = f"{row.run}-{row.label}.{visit.value('as', 'skill')}"
-    content = ARCHIVE.ask(visit.context, ExportRequest(words=(row.commit, name)))
+    content = ARCHIVE.ask(visit.workspace, ExportRequest(words=(row.commit, name)))
     return download(name, content, "application/zip")
 
 
@@ -230,7 +230,7 @@ def rule_page(visit: Visit) -> Answer:
         WHY.words(request),
         row=row,
         run=row.run,
-        story=WHY.ask(visit.context, request),
+        story=WHY.ask(visit.workspace, request),
         file=path,
         event_of=lambda origin: address("run", origin.run, origin.label),
         item_address=partial(address, "run", row.run, "items"),

@@ -4,6 +4,7 @@ import subprocess
 from dataclasses import replace
 
 import pytest
+from asking import ask
 from rule_run import DATES_EXACTLY, PERSON, READ, TABLES, UNITS, write_rule_run
 from sample_run import PATH, RUN
 
@@ -21,7 +22,7 @@ def by_text(result) -> dict[str, object]:
 
 
 def test_each_rule_has_the_version_and_the_step_that_brought_it(context, events) -> None:
-    result = blame(context)
+    result = ask(blame, context)
     rows = by_text(result)
 
     assert (result.run, result.version, result.path, result.absent) == (RUN, 5, f"{PATH}/SKILL.md", False)
@@ -34,7 +35,7 @@ def test_each_rule_has_the_version_and_the_step_that_brought_it(context, events)
 
 @pytest.mark.usefixtures("events")
 def test_each_of_several_edits_of_a_step_gets_its_own_credit(context) -> None:
-    rows = by_text(blame(context, "v1"))
+    rows = by_text(ask(blame, context, "v1"))
     units, dates = rows[UNITS], rows["Give dates as day, month and year, in this order."]
 
     assert (units.source, units.support, units.items) == ("failure", 2, ("t1", "t2"))
@@ -44,7 +45,7 @@ def test_each_of_several_edits_of_a_step_gets_its_own_credit(context) -> None:
 
 
 def test_what_a_revert_brought_back_keeps_its_origin(context, events) -> None:
-    row = by_text(blame(context))[READ]
+    row = by_text(ask(blame, context))[READ]
 
     assert (row.source, row.restored) == ("seed", 4)
     assert row.commit == events[0].commit
@@ -52,7 +53,7 @@ def test_what_a_revert_brought_back_keeps_its_origin(context, events) -> None:
 
 @pytest.mark.usefixtures("events")
 def test_a_persons_line_names_the_person(context) -> None:
-    row = by_text(blame(context))[TABLES]
+    row = by_text(ask(blame, context))[TABLES]
 
     assert (row.source, row.author) == ("human", PERSON)
     assert row.support is None
@@ -61,7 +62,7 @@ def test_a_persons_line_names_the_person(context) -> None:
 
 @pytest.mark.usefixtures("records")
 def test_slow_guidance_belongs_to_the_version_that_it_was_merged_into(context) -> None:
-    row = by_text(blame(context, "v3"))["Prefer the shortest answer"]
+    row = by_text(ask(blame, context, "v3"))["Prefer the shortest answer"]
 
     assert (row.source, row.version, row.step, row.epoch, row.kind) == ("slow", 2, 3, 2, "slow-proposed")
     assert row.fixed == ("q04",)
@@ -69,50 +70,50 @@ def test_slow_guidance_belongs_to_the_version_that_it_was_merged_into(context) -
 
 @pytest.mark.usefixtures("events")
 def test_a_rejected_candidate_can_be_blamed(context) -> None:
-    row = by_text(blame(context, "r2"))["Give dates as day, month and year."]
+    row = by_text(ask(blame, context, "r2"))["Give dates as day, month and year."]
 
     assert (row.kind, row.version, row.step, row.fixed, row.broken) == ("rejected", None, 2, (), ("q06", "q07"))
 
 
 @pytest.mark.usefixtures("events")
 def test_a_word_is_a_revision_or_a_file(context) -> None:
-    assert blame(context, "references/units.md").path == f"{PATH}/references/units.md"
-    assert blame(context, "v1", "references/units.md").version == 1
-    assert blame(context, "v1", f"{PATH}/SKILL.md").lines == blame(context, "v1").lines
+    assert ask(blame, context, "references/units.md").path == f"{PATH}/references/units.md"
+    assert ask(blame, context, "v1", "references/units.md").version == 1
+    assert ask(blame, context, "v1", f"{PATH}/SKILL.md").lines == ask(blame, context, "v1").lines
     with pytest.raises(NotFoundError, match=r"neither a revision nor a file 'SKIL\.md'") as wrong:
-        blame(context, "SKIL.md")
+        ask(blame, context, "SKIL.md")
     assert wrong.value.hint == "did you mean 'SKILL.md'?"
     with pytest.raises(RevisionNotFoundError, match="has no v9"):
-        blame(context, "v9")
+        ask(blame, context, "v9")
     with pytest.raises(NotFoundError, match="no file 'units'"):
-        blame(context, "v1", "units")
+        ask(blame, context, "v1", "units")
 
 
 @pytest.mark.usefixtures("events")
 def test_only_the_lines_that_were_asked_for_are_told(context) -> None:
-    everything = blame(context).lines
+    everything = ask(blame, context).lines
 
-    assert blame(context, lines=[(7, 8)]).lines == everything[6:8]
-    assert blame(context, lines=[(7, None)]).lines == everything[6:]
-    assert blame(context, lines=[(7, 900)]).lines == everything[6:]
-    assert blame(context, lines=[(7, 8), (2, 3)]).lines == everything[1:3] + everything[6:8]
-    assert blame(context, lines=[(2, 4), (3, 5)]).lines == everything[1:5]
+    assert ask(blame, context, lines=[(7, 8)]).lines == everything[6:8]
+    assert ask(blame, context, lines=[(7, None)]).lines == everything[6:]
+    assert ask(blame, context, lines=[(7, 900)]).lines == everything[6:]
+    assert ask(blame, context, lines=[(7, 8), (2, 3)]).lines == everything[1:3] + everything[6:8]
+    assert ask(blame, context, lines=[(2, 4), (3, 5)]).lines == everything[1:5]
     with pytest.raises(UsageError, match="none at 900"):
-        blame(context, lines=[(1, 2), (900, None)])
+        ask(blame, context, lines=[(1, 2), (900, None)])
 
 
 @pytest.mark.usefixtures("events")
 def test_a_clone_without_evidence_tells_what_the_commits_tell(context, repo, tmp_path) -> None:
     subprocess.run(["git", "clone", "-q", "--no-local", repo.workdir, tmp_path / "clone"], check=True)
     elsewhere = replace(context, directory=tmp_path / "clone")
-    result = blame(elsewhere, "v1")
+    result = ask(blame, elsewhere, "v1")
     rows = by_text(result)
 
     assert result.absent
     assert (rows[UNITS].version, rows[UNITS].items, rows[UNITS].support) == (1, (), None)
     assert rows[UNITS].source == "mixed", "its two edits have different sources, and nothing tells which is which"
     assert rows[UNITS].fixed == ("q05", "q06", "q07"), "the message names them"
-    assert by_text(blame(elsewhere, "v2"))[DATES_EXACTLY].source == "failure"
+    assert by_text(ask(blame, elsewhere, "v2"))[DATES_EXACTLY].source == "failure"
 
 
 def test_damaged_evidence_is_no_error(context, repo) -> None:
@@ -131,7 +132,7 @@ def test_damaged_evidence_is_no_error(context, repo) -> None:
     )  # fmt: skip
     writer.append(made.event, made.skill, {"patch.json": b'{"edits": [1, {"status": "applied", "items": 3}]}'})
 
-    row = by_text(blame(context))["A rule."]
+    row = by_text(ask(blame, context))["A rule."]
 
     assert (row.version, row.items) == (1, ())
 
@@ -142,7 +143,7 @@ def test_without_a_run_the_file_can_be_named(context, repo) -> None:
     subprocess.run(["git", "add", "-A"], cwd=repo.workdir, check=True)
     subprocess.run(["git", *person, "commit", "-q", "-m", "x"], cwd=repo.workdir, check=True)
 
-    assert [(row.text, row.source, row.author) for row in blame(context, "HEAD", "notes.md").lines] == [
+    assert [(row.text, row.source, row.author) for row in ask(blame, context, "HEAD", "notes.md").lines] == [
         ("one", "human", "A"),
         ("two", "human", "A"),
     ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import count
 
 import pytest
+from asking import ask
 from sample_run import RUN, clock_from, transitions
 
 from skillgit.app.attribution.why import why
@@ -49,13 +50,13 @@ def history(repo, context):
 
 def surfaces(context, revision: str) -> dict[str, str]:
     """Return what each surface says of the event."""
-    found, story = show(context, revision), why(context, "unit the question asks", revision)
-    detail = event_detail(context, found.row.commit)
+    found, story = ask(show, context, revision), ask(why, context, "unit the question asks", revision)
+    detail = ask(event_detail, context, found.row.commit)
     return {
         "show": "\n".join(shown_text.lines(found, SCREEN, context.clock(), SCREEN)),
         "why": "\n".join(why_text.lines(story, SCREEN, context.clock())),
         "screen": "\n".join(paragraph.text for paragraph in event_text.edits(detail)),
-        "report": page(report(context, RUN)),
+        "report": page(ask(report, context, RUN)),
     }
 
 
@@ -78,8 +79,8 @@ def test_what_quotes_a_secret_is_named_without_its_words(history):
 
 def test_all_of_them_are_told_in_their_order(history):
     context = history(*SKIPPED, reason="so")
-    assert [left.status for left in show(context, "v1").left_out] == SKIPPED
-    assert why(context, "unit the question asks", "v1").gate.left_out == show(context, "v1").left_out
+    assert [left.status for left in ask(show, context, "v1").left_out] == SKIPPED
+    assert ask(why, context, "unit the question asks", "v1").gate.left_out == ask(show, context, "v1").left_out
 
 
 def test_evidence_says_what_the_engine_knew(repo):

@@ -4,12 +4,13 @@ import json
 
 import pygit2
 import pytest
+from asking import ask
 from rule_run import UNITS, write_rule_run
 from sample_run import RUN
 
 from skillgit.app.attribution.rule_lineage import RuleWorth, known_worth
 from skillgit.app.attribution.why import why
-from skillgit.app.workspace.workspace import open_workspace
+from skillgit.app.workspace.workspace import Workspace
 from skillgit.store import refs
 
 ROW = {
@@ -37,7 +38,7 @@ def noted(context, repo):
         )
         person = pygit2.Signature("A", "a@b", 1_795_300_000, 0)
         repo.raw.create_note(text, person, person, events[1].commit, refs.NOTES)
-        with open_workspace(context) as workspace:
+        with Workspace(context) as workspace:
             return known_worth(workspace, RUN, UNITS)
 
     return write
@@ -47,7 +48,7 @@ def test_a_note_about_the_rule_is_told(noted, context) -> None:
     other = NOTE | {"rules": [ROW | {"text": "Another rule."}]}
 
     assert noted(other, NOTE, {"kind": "evaluation", "hard": 1}) == (WORTH,)
-    assert why(context, UNITS).worth == (WORTH,)
+    assert ask(why, context, UNITS).worth == (WORTH,)
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import subprocess
 from dataclasses import replace
 
 import pytest
+from asking import ask
 from rule_run import DATES, DATES_EXACTLY, METRES, PERSON, READ, TABLES, TRIED, UNITS, write_rule_run
 from sample_run import PATH, RUN
 
@@ -21,7 +22,7 @@ def fates(story) -> list[tuple[str, int]]:
 
 
 def test_a_rule_is_told_from_the_failures_to_the_gate(context, events) -> None:
-    story = why(context, UNITS)
+    story = ask(why, context, UNITS)
 
     assert (story.rule.text, story.here, story.path) == (UNITS, True, f"{PATH}/SKILL.md")
     assert (story.origin.version, story.origin.step, story.commit) == (1, 1, events[1].commit)
@@ -43,31 +44,31 @@ def test_a_rule_is_told_from_the_failures_to_the_gate(context, events) -> None:
 def test_a_line_is_named_by_its_number(context) -> None:
     lines = {row.text: row.line for row in _blamed(context)}
 
-    assert why(context, str(lines[f"- {UNITS}"])).rule.text == UNITS
-    assert why(context, str(lines["# Demo"])).credit.source == "seed"
+    assert ask(why, context, str(lines[f"- {UNITS}"])).rule.text == UNITS
+    assert ask(why, context, str(lines["# Demo"])).credit.source == "seed"
     with pytest.raises(UsageError, match="none at 900"):
-        why(context, "900")
+        ask(why, context, "900")
     with pytest.raises(UsageError, match="none at 0"):
-        why(context, "0")
+        ask(why, context, "0")
 
 
 def _blamed(context):
     from skillgit.app.attribution.provenance import blame  # noqa: PLC0415 - of one test
 
-    return blame(context).lines
+    return ask(blame, context).lines
 
 
 @pytest.mark.usefixtures("events")
 def test_some_words_are_enough_and_others_that_fit_are_told(context) -> None:
-    assert why(context, "unit asks").rule.text == UNITS
-    assert why(context, "dates exactly").rule.text == DATES_EXACTLY
-    story = why(context, "the question")
+    assert ask(why, context, "unit asks").rule.text == UNITS
+    assert ask(why, context, "dates exactly").rule.text == DATES_EXACTLY
+    story = ask(why, context, "the question")
     assert {story.rule.text, *(hit.rule.text for hit in story.others)} == {READ, UNITS}
 
 
 @pytest.mark.usefixtures("events")
 def test_a_reworded_rule_tells_what_it_said_before_and_who_tried_the_like(context) -> None:
-    story = why(context, DATES_EXACTLY)
+    story = ask(why, context, DATES_EXACTLY)
 
     assert story.origin.version == 2
     assert [(wording.rule.text, wording.origin.version) for wording in story.earlier] == [(DATES, 1)]
@@ -76,7 +77,7 @@ def test_a_reworded_rule_tells_what_it_said_before_and_who_tried_the_like(contex
 
 @pytest.mark.usefixtures("events")
 def test_an_older_version_tells_what_became_of_its_rule(context) -> None:
-    story = why(context, DATES, "v1")
+    story = ask(why, context, DATES, "v1")
 
     assert fates(story) == [("reworded", 2), ("stands", 5)]
     assert story.later[0].rule.text == DATES_EXACTLY
@@ -85,7 +86,7 @@ def test_an_older_version_tells_what_became_of_its_rule(context) -> None:
 
 @pytest.mark.usefixtures("events")
 def test_a_rule_that_was_removed_is_found_with_the_version_that_did_it(context) -> None:
-    story = why(context, "metres")
+    story = ask(why, context, "metres")
 
     assert (story.rule.text, story.here, story.found.version) == (METRES, False, 0)
     assert fates(story) == [("removed", 1)]
@@ -94,7 +95,7 @@ def test_a_rule_that_was_removed_is_found_with_the_version_that_did_it(context) 
 
 @pytest.mark.usefixtures("events")
 def test_a_rule_of_history_with_all_the_words_goes_before_a_standing_one_with_some(context) -> None:
-    story = why(context, "in exactly this order", "v1")
+    story = ask(why, context, "in exactly this order", "v1")
     assert (story.rule.text, story.here) == (DATES_EXACTLY, False)
     assert [other.rule.text for other in story.others] == [DATES]
 
@@ -103,19 +104,19 @@ def test_a_rule_of_history_with_all_the_words_goes_before_a_standing_one_with_so
 @pytest.mark.parametrize("text", ["# Demo", "---"])
 def test_a_line_that_is_no_rule_is_never_said_to_be_removed(context, text) -> None:
     line = next(row.line for row in _blamed(context) if row.text == text)
-    assert fates(why(context, str(line))) == []
+    assert fates(ask(why, context, str(line))) == []
 
 
 @pytest.mark.usefixtures("events")
 def test_a_rule_that_a_revert_brought_back_says_so(context) -> None:
-    story = why(context, READ)
+    story = ask(why, context, READ)
 
     assert (story.credit.source, story.restored) == ("seed", 4)
 
 
 @pytest.mark.usefixtures("events")
 def test_the_rule_of_a_rejected_candidate_is_told_from_its_side_branch(context) -> None:
-    story = why(context, TRIED, "r2")
+    story = ask(why, context, TRIED, "r2")
 
     assert (story.origin.kind, story.origin.step, story.later) == ("rejected", 2, ())
     assert story.gate.verdict.score < story.gate.verdict.current
@@ -123,14 +124,14 @@ def test_the_rule_of_a_rejected_candidate_is_told_from_its_side_branch(context) 
 
 @pytest.mark.usefixtures("events")
 def test_a_persons_rule_names_the_person(context) -> None:
-    story = why(context, "tables")
+    story = ask(why, context, "tables")
 
     assert (story.rule.text, story.author, story.gate.verdict) == (TABLES, PERSON, None)
 
 
 @pytest.mark.usefixtures("events")
 def test_the_title_of_a_step_leads_to_its_rules(context) -> None:
-    story = why(context, "say dates in full")
+    story = ask(why, context, "say dates in full")
 
     assert (story.rule.text, story.here, story.found.version) == (DATES, False, 1), "the second part, the second rule"
     assert fates(story) == [("reworded", 2), ("stands", 5)]
@@ -138,7 +139,7 @@ def test_the_title_of_a_step_leads_to_its_rules(context) -> None:
 
 @pytest.mark.usefixtures("records")
 def test_guidance_tells_the_gate_of_its_proposal(context) -> None:
-    story = why(context, "shortest answer", "v3")
+    story = ask(why, context, "shortest answer", "v3")
 
     assert (story.origin.kind, story.origin.version) == ("slow-proposed", 2)
     assert story.gate.verdict is not None
@@ -149,22 +150,22 @@ def test_guidance_tells_the_gate_of_its_proposal(context) -> None:
 @pytest.mark.usefixtures("events")
 def test_words_that_no_rule_ever_had_are_an_error_with_a_hint(context) -> None:
     with pytest.raises(NotFoundError, match="like 'zebra crossing'") as missing:
-        why(context, "zebra crossing")
+        ask(why, context, "zebra crossing")
     assert "log --grep" in missing.value.hint
     with pytest.raises(NotFoundError):
-        why(context, "((")
+        ask(why, context, "((")
 
 
 @pytest.mark.usefixtures("events")
 def test_words_can_be_looked_for_in_one_file(context) -> None:
-    assert why(context, "0.3048", path="references/units.md").path == f"{PATH}/references/units.md"
-    assert why(context, "0.3048").path == f"{PATH}/references/units.md"
+    assert ask(why, context, "0.3048", path="references/units.md").path == f"{PATH}/references/units.md"
+    assert ask(why, context, "0.3048").path == f"{PATH}/references/units.md"
 
 
 @pytest.mark.usefixtures("events")
 def test_a_clone_without_evidence_tells_what_the_commits_tell(context, repo, tmp_path) -> None:
     subprocess.run(["git", "clone", "-q", "--no-local", repo.workdir, tmp_path / "clone"], check=True)
-    story = why(replace(context, directory=tmp_path / "clone"), UNITS, "v1")
+    story = ask(why, replace(context, directory=tmp_path / "clone"), UNITS, "v1")
 
     assert (story.run, story.absent, story.failures, story.findings) == (RUN, True, (), ())
     assert story.gate.verdict is not None

@@ -7,12 +7,12 @@ from dataclasses import replace
 import pytest
 
 from skillgit.app.deliver.install import FOLDERS, USUAL_AGENTS, Agent, Scope, skills_folder
-from skillgit.app.workspace.workspace import open_workspace
+from skillgit.app.workspace.workspace import Workspace
 from skillgit.errors import UsageError
 
 
 def folder_of(context, to, scope=None):
-    with open_workspace(context) as workspace:
+    with Workspace(context) as workspace:
         return skills_folder(context, workspace, to, scope)
 
 

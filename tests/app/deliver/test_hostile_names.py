@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import pygit2
 import pytest
+from asking import ask
 from folding import folding_folder
 from hostile_names import ENTRY_NAMES, literal_tree, with_entries
 from hypothesis import HealthCheck, example, given, settings
@@ -101,7 +102,7 @@ def test_a_skill_is_taken_out_whole_or_not_at_all(store, user, home, names, fold
     with TemporaryDirectory(dir=home) as place:
         for target in (Path(place) / "deep" / "demo", Path(place) / "demo.zip"):
             with nothing_beside(home, Path(place)):
-                done = export_skill(user, commit, str(target))
+                done = ask(export_skill, user, commit, str(target))
                 assert not any(map(path_fault, done.files))
                 assert files_at(target) == set(done.files)
         with nothing_beside(home, Path(place)):
@@ -134,7 +135,7 @@ def test_links_and_submodules_are_no_part_of_a_skill(store, user, tmp_path):
     for mode in (FileMode.LINK, FileMode.COMMIT):
         commit = commit_of(store, [b"scripts"], [], mode=mode)
         target = tmp_path / str(mode)
-        assert export_skill(user, commit, str(target)).files == ("SKILL.md",)
+        assert ask(export_skill, user, commit, str(target)).files == ("SKILL.md",)
         assert [path.name for path in target.iterdir()] == ["SKILL.md"]
 
 
@@ -148,7 +149,7 @@ def test_where_case_does_not_count_no_file_takes_the_place_of_another(store, use
     with TemporaryDirectory(dir=folding) as place:
         target = Path(place) / "demo"
         with nothing_beside(folding, target):
-            done = export_skill(user, commit, str(target))
+            done = ask(export_skill, user, commit, str(target))
             assert len(list(target.iterdir())) == len(done.files)
 
 
@@ -170,7 +171,7 @@ def test_a_link_of_the_repository_leads_no_install_elsewhere(user, store, tmp_pa
             with pytest.raises(UsageError, match="leads out of the repository"):
                 install(user, InstallRequest(words=(commit,), to=to, scope=scope), lambda *_: True)
             with pytest.raises(UsageError, match="leads out of the repository"):
-                export_skill(user, commit, f"{name}/skills/demo")
+                ask(export_skill, user, commit, f"{name}/skills/demo")
     finally:
         link.unlink()
     assert list(tmp_path.iterdir()) == []

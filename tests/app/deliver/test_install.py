@@ -13,6 +13,7 @@ from itertools import count
 from pathlib import Path
 
 import pytest
+from asking import ask
 from sample_run import PATH
 from soaking import soak
 
@@ -26,7 +27,7 @@ from skillgit.app.deliver.installed import list_installed
 from skillgit.app.deliver.requests import Agent, InstallRequest, Scope, UninstallRequest
 from skillgit.app.skill_format import atomic_write
 from skillgit.app.skill_format.folder_contents import entries_of, fingerprint, read_entries
-from skillgit.app.workspace.workspace import open_workspace
+from skillgit.app.workspace.workspace import Workspace
 from skillgit.errors import NotFoundError, UsageError
 from skillgit.store.history_reader import skill_at
 from skillgit.store.repo import Repo
@@ -187,11 +188,11 @@ def test_an_undo_killed_at_any_moment_leaves_old_or_new_and_can_be_done_again(st
         now = read_entries(stage.place)
         assert now in (old, new) or not (swaps or now), moment
         seen.add(now == old)
-        if any(row.name.endswith("/v1") for row in list_installed(stage.context)):
+        if any(row.name.endswith("/v1") for row in ask(list_installed, stage.context)):
             with suppress(NotFoundError):  # it was undone all but for the record
                 stage.undo()
         assert read_entries(stage.place) == old, moment
-        assert list_installed(stage.context) == ()
+        assert ask(list_installed, stage.context) == ()
         assert not stage.beside(), moment
     assert seen == {True, False}
 
@@ -223,11 +224,11 @@ def test_what_is_edited_while_it_is_replaced_is_kept_too(context, tmp_path, monk
     ],
 )
 def test_each_agent_has_its_folder_of_the_users_skills(context, agent, environ, folder):
-    with open_workspace(context) as workspace:
+    with Workspace(context) as workspace:
         for scope in (None, Scope.USER):
             assert skills_folder(replace(context, environ=environ), workspace, agent, scope) == Path(folder)
 
 
 def test_without_a_home_there_are_no_skills_of_the_user(context):
-    with open_workspace(context) as workspace, pytest.raises(UsageError, match="HOME is not set"):
+    with Workspace(context) as workspace, pytest.raises(UsageError, match="HOME is not set"):
         skills_folder(replace(context, environ={}), workspace, "codex", None)

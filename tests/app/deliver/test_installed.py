@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 import yaml
+from asking import ask
 from program import git
 from trained_runs import RUN, small_run, user
 
@@ -39,12 +40,12 @@ def home(tmp_path_factory) -> Path:
 def place(home, tmp_path) -> Path:
     """The text of version 2, which nobody released, in a project of somebody else."""
     target = tmp_path / "project/.agents/skills" / SKILL
-    export_skill(user(home), "v2", str(target))
+    ask(export_skill, user(home), "v2", str(target))
     return target
 
 
 def origin(home: Path, place: Path, **environ: str):
-    (found,) = list_installed(replace(user(home), environ=environ), (str(place),))
+    (found,) = ask(list_installed, replace(user(home), environ=environ), (str(place),))
     return found
 
 
@@ -71,7 +72,7 @@ def test_a_copy_is_known_by_its_tree(home, place, tmp_path):
     link.parent.mkdir(parents=True)
     link.symlink_to("../../.agents/skills/searchqa")
     assert origin(home, link).name == f"{RUN}/v2"
-    assert [found.name for found in list_installed(user(home), (str(place.parent),))] == [f"{RUN}/v2"]
+    assert [found.name for found in ask(list_installed, user(home), (str(place.parent),))] == [f"{RUN}/v2"]
 
 
 @pytest.mark.parametrize(("tag", "version"), [("v1.0.0", "v1"), ("v1.1.0", "v3")])
@@ -120,16 +121,16 @@ def test_lock_files_say_what_a_changed_copy_was(home, place, tmp_path):
 def test_the_record_of_an_install_says_it_too(home, tmp_path):
     context = user(home)
     install(context, InstallRequest(words=("v1",), to=str(tmp_path / "mine")), lambda *_: False)
-    assert [found.name for found in list_installed(context)] == [f"{RUN}/v1"]
+    assert [found.name for found in ask(list_installed, context)] == [f"{RUN}/v1"]
     (tmp_path / "mine" / SKILL / "SKILL.md").write_text("Mine.\n")
-    (found,) = list_installed(context)
+    (found,) = ask(list_installed, context)
     assert (found.name, found.state, found.source) == (
         f"{RUN}/v1", "changed by hand", "the record of skillgit install",
     )  # fmt: skip
     shutil.rmtree(tmp_path / "mine")
-    assert list_installed(context)[0].state == "gone"
+    assert ask(list_installed, context)[0].state == "gone"
     install(context, InstallRequest(words=("r1",), to=str(tmp_path / "tried")), lambda *_: False)
-    (candidate,) = (found for found in list_installed(context) if found.state != "gone")
+    (candidate,) = (found for found in ask(list_installed, context) if found.state != "gone")
     assert (candidate.name, candidate.state) == (f"{RUN}/r1", "unchanged"), "no version has this text"
 
 
@@ -147,14 +148,14 @@ def test_a_strangers_lock_names_nothing(home, place, lock):
 
 def test_where_there_is_no_skill_that_is_said(home, tmp_path):
     with pytest.raises(NotFoundError, match="there is no skill in"):
-        list_installed(user(home), (str(tmp_path),))
+        ask(list_installed, user(home), (str(tmp_path),))
 
 
 @pytest.mark.parametrize("put", ["v0", "v2", "v3"])
 def test_a_version_that_someone_put_over_an_installed_one_is_that_version(home, tmp_path, put):
     context = user(home)
     install(context, InstallRequest(words=("v1",), to=str(tmp_path / put)), lambda *_: False)
-    export_skill(context, put, str(tmp_path / put / SKILL), force=True)
-    (found,) = (row for row in list_installed(context) if row.place.startswith(str(tmp_path)))
+    ask(export_skill, context, put, str(tmp_path / put / SKILL), force=True)
+    (found,) = (row for row in ask(list_installed, context) if row.place.startswith(str(tmp_path)))
     assert (found.name, found.state, found.source) == (f"{RUN}/{put}", "unchanged", "its tree")
-    assert found == list_installed(context, (found.place,))[0]
+    assert found == ask(list_installed, context, (found.place,))[0]

@@ -3,12 +3,13 @@ from __future__ import annotations
 import json
 
 import pytest
+from asking import ask
 from sample_run import RUN
 
 from skillgit.app.deliver.plugin import MARK, build_plugin
 from skillgit.app.skill_format.folder_contents import EntryKind, entries_of, fingerprint, read_entries
 from skillgit.app.workspace.revision import skill_named
-from skillgit.app.workspace.workspace import open_workspace
+from skillgit.app.workspace.workspace import Workspace
 from skillgit.errors import ConflictError, NotFoundError, SkillError, UsageError
 
 
@@ -18,7 +19,7 @@ def _run(records):
 
 
 def built(context, path="plugin", *revisions, **options):
-    return build_plugin(context, revisions or ("best",), path, **options)
+    return ask(build_plugin, context, revisions or ("best",), path, **options)
 
 
 def test_the_same_content_gives_the_same_bytes(context):
@@ -43,7 +44,7 @@ def test_it_holds_the_version_that_it_names_byte_for_byte(context, repo):
     result = built(context, "plugin", "v1")
     (skill,) = result.skills
     folder = context.directory / "plugin" / result.name
-    with open_workspace(context) as workspace:
+    with Workspace(context) as workspace:
         source = skill_named(workspace, "v1")
         path = workspace.index.skill_path(RUN)
     assert fingerprint(read_entries(folder / "skills" / skill.name)) == fingerprint(entries_of(source.skill))

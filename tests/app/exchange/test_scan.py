@@ -7,6 +7,7 @@ import subprocess
 from dataclasses import replace
 
 import pytest
+from asking import ask
 from detect_secrets.core.potential_secret import PotentialSecret
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,7 +15,7 @@ from sample_run import PATH
 
 from skillgit.app.exchange import push_check
 from skillgit.app.exchange.push_check import check, scan, scan_commits
-from skillgit.app.workspace.workspace import open_workspace
+from skillgit.app.workspace.workspace import Workspace
 from skillgit.domain.finding import Severity
 from skillgit.errors import ConfigError, RevisionNotFoundError, SkillgitError, UsageError
 from skillgit.plugin.redaction import credentials, redact
@@ -58,7 +59,7 @@ def test_a_planted_secret_is_found_where_it_came_in_though_a_later_commit_took_i
     planted = commit(home, "a key", **{f"{PATH}/SKILL.md": f"{SEED}- Ask politely.\n- Use {AWS} there.\n"})
     commit(home, "more", **{f"{PATH}/SKILL.md": f"{SEED}- Use {AWS} there.\n- And so on.\n"})
     commit(home, "taken out", **{f"{PATH}/SKILL.md": SEED})
-    result = scan(context)
+    result = ask(scan, context)
     assert [(found.commit, found.path, found.line) for found in result.stops] == [(planted, f"{PATH}/SKILL.md", 10)]
     assert result.commits == 4
     assert (result.stops[0].sentence, result.stops[0].excerpt) == ("AWS token", "- Use [redacted] there.")
@@ -79,13 +80,13 @@ SEVEN = (
 @pytest.mark.parametrize("token", SEVEN)
 def test_what_is_masked_in_a_log_stops_a_push_and_is_no_task_either(context, home, token):
     commit(home, "x", **{"notes.txt": f"use {token} there\n"})
-    assert [finding.excerpt for finding in scan(context).stops] == ["use [redacted] there"]
+    assert [finding.excerpt for finding in ask(scan, context).stops] == ["use [redacted] there"]
     assert redact(f"use {token} there") == "use [redacted] there"
 
 
 def test_a_push_stops_at_notes_that_hold_a_secret(context, home):
     git(home, "notes", "--ref=skillgit/evals", "add", "-m", f"use {SEVEN[0]}", "HEAD")
-    found = scan(context)
+    found = ask(scan, context)
     assert [finding.rule.value for finding in found.stops] == ["secret"]
     with pytest.raises(SkillgitError, match="holds what must not leave"):
         check(found)
@@ -95,7 +96,7 @@ def test_a_value_on_a_new_line_behind_a_name_on_an_old_one_is_found(context, hom
     commit(home, "x", **{f"{PATH}/SKILL.md": f"{SEED}- name: DB_PASSWORD\n"})
     git(home, "update-ref", "refs/remotes/origin/main", "main")
     commit(home, "y", **{f"{PATH}/SKILL.md": f"{SEED}- name: DB_PASSWORD\n  value: Gr4nite-77-moss\n"})
-    assert kinds(scan(context)) == [("secret", f"{PATH}/SKILL.md", 10)]
+    assert kinds(ask(scan, context)) == [("secret", f"{PATH}/SKILL.md", 10)]
 
 
 def test_messages_companions_and_binary_files_are_looked_at_too(context, home):
@@ -105,7 +106,7 @@ def test_messages_companions_and_binary_files_are_looked_at_too(context, home):
         "notes.txt": "-----BEGIN RSA PRIVATE KEY-----\nMIIE\n",
     }
     commit(home, f"with {AWS} in it\n\nand more", **files)
-    found = {(one.path, one.line): one.rule.value for one in scan(context).findings}
+    found = {(one.path, one.line): one.rule.value for one in ask(scan, context).findings}
     assert found == {
         ("", 1): "secret",
         (f"{PATH}/scripts/run.py", 1): "secret",
@@ -116,7 +117,7 @@ def test_messages_companions_and_binary_files_are_looked_at_too(context, home):
 
 def test_a_random_text_is_told_and_stops_nothing(context, home):
     commit(home, "x", **{f"{PATH}/SKILL.md": f'{SEED}- Pass "c3VwZXJsb25nc3RyaW5nMTIzNDU2Nzg5MGFiY2RlZg==" on.\n'})
-    result = scan(context)
+    result = ask(scan, context)
     assert kinds(result) == [("secret-like", f"{PATH}/SKILL.md", 9)]
     assert result.warnings[0].severity is Severity.WARNING
     check(result)
@@ -125,41 +126,41 @@ def test_a_random_text_is_told_and_stops_nothing(context, home):
 def test_prose_about_keys_and_what_is_masked_already_is_no_secret(context, home):
     lines = ["- Never show a password.", 'api_key = "${API_KEY}"', "- token: [redacted]", "- See 10.1.2.3, v1.2.3.4."]
     commit(home, "x", **{f"{PATH}/SKILL.md": SEED + "\n".join(lines) + "\n"})
-    assert scan(context).findings == ()
+    assert ask(scan, context).findings == ()
 
 
 def test_what_a_remote_has_is_not_looked_at_again_even_where_its_file_changes(context, home):
     commit(home, "a key", **{f"{PATH}/SKILL.md": f"{SEED}- Use {AWS}.\n"})
     git(home, "update-ref", "refs/remotes/origin/main", "main")
     commit(home, "more", **{f"{PATH}/SKILL.md": f"{SEED}- Use {AWS}.\n- And so on.\n"})
-    assert scan(context).findings == ()
-    assert kinds(scan(context, "main")) == [("secret", f"{PATH}/SKILL.md", 9)]
-    assert scan(context, "main~1..main").findings == ()
+    assert ask(scan, context).findings == ()
+    assert kinds(ask(scan, context, "main")) == [("secret", f"{PATH}/SKILL.md", 9)]
+    assert ask(scan, context, "main~1..main").findings == ()
 
 
 def test_a_remark_in_the_line_or_above_it_allows_a_secret(context, home):
     lines = f"- {AWS} <!-- pragma: allowlist secret -->\n<!-- pragma: allowlist nextline secret -->\n- {GITHUB}\n"
     commit(home, "x", **{f"{PATH}/SKILL.md": SEED + lines})
-    result = scan(context)
+    result = ask(scan, context)
     assert (result.findings, result.allowed) == ((), 2)
 
 
 def test_a_fingerprint_in_the_allow_list_allows_a_finding_in_every_commit(context, home):
     commit(home, "x", **{f"{PATH}/SKILL.md": f"{SEED}- {AWS}\n"})
-    mark = scan(context).stops[0].fingerprint
+    mark = ask(scan, context).stops[0].fingerprint
     (home / ".skillgit-allow").write_text(f"# looked at\n{mark}  # an example\n")
-    assert (scan(context).findings, scan(context).allowed) == ((), 1)
+    assert (ask(scan, context).findings, ask(scan, context).allowed) == ((), 1)
     (home / ".skillgit-allow").write_text("everything\n")
     with pytest.raises(ConfigError, match=r"line 1 of \.skillgit-allow is not a fingerprint"):
-        scan(context)
+        ask(scan, context)
 
 
 def test_the_allow_list_of_main_holds_in_a_bare_repository(context, home, tmp_path):
     commit(home, "x", **{f"{PATH}/SKILL.md": f"{SEED}- {AWS}\n"})
-    commit(home, "allow", **{".skillgit-allow": f"{scan(context).stops[0].fingerprint}\n"})
+    commit(home, "allow", **{".skillgit-allow": f"{ask(scan, context).stops[0].fingerprint}\n"})
     git(tmp_path, "clone", "-q", "--bare", str(home), str(tmp_path / "bare"))
     bare = replace(context, directory=tmp_path / "bare")
-    assert (scan(bare).findings, scan(bare).allowed) == ((), 1)
+    assert (ask(scan, bare).findings, ask(scan, bare).allowed) == ((), 1)
 
 
 def test_a_baseline_of_detect_secrets_is_understood(context, home):
@@ -168,46 +169,46 @@ def test_a_baseline_of_detect_secrets_is_understood(context, home):
     entry = {"type": "AWS Access Key", "hashed_secret": PotentialSecret.hash_secret(AWS), "filename": path}
     baseline = home / ".secrets.baseline"
     baseline.write_text(json.dumps({"version": "1.5.0", "results": {path: [entry]}}))
-    assert (scan(context).findings, scan(context).allowed) == ((), 1)
+    assert (ask(scan, context).findings, ask(scan, context).allowed) == ((), 1)
     baseline.write_text(json.dumps({"results": {path: [{**entry, "is_secret": True}]}}))
-    assert len(scan(context).stops) == 1, "an audit found it to be real"
+    assert len(ask(scan, context).stops) == 1, "an audit found it to be real"
     baseline.write_text("[]")
     with pytest.raises(ConfigError, match="is not a baseline"):
-        scan(context)
+        ask(scan, context)
 
 
 def test_sizes_are_those_that_a_host_warns_of_and_refuses(context, home, monkeypatch):
     monkeypatch.setattr(push_check, "HUGE", 2000)
     monkeypatch.setattr(push_check, "LARGE", 1000)
     commit(home, "x", **{"a.bin": b"\0" * 1001, "b.bin": b"\0" * 2001, "c.bin": b"\0" * 1000})
-    assert kinds(scan(context)) == [("large-file", "a.bin", 0), ("huge-file", "b.bin", 0)]
-    assert [found.path for found in scan(context).stops] == ["b.bin"]
+    assert kinds(ask(scan, context)) == [("large-file", "a.bin", 0), ("huge-file", "b.bin", 0)]
+    assert [found.path for found in ask(scan, context).stops] == ["b.bin"]
 
 
 def test_a_link_out_of_a_skill_stops_a_push(context, home):
     (home / PATH / "notes.md").symlink_to("../../notes.md")
     (home / PATH / "copy.md").symlink_to("SKILL.md")
     commit(home, "links")
-    assert kinds(scan(context)) == [("link-out", f"{PATH}/notes.md", 0)]
-    assert scan(context).stops
+    assert kinds(ask(scan, context)) == [("link-out", f"{PATH}/notes.md", 0)]
+    assert ask(scan, context).stops
 
 
 def test_licences_are_looked_at_as_the_tips_have_them(context, home):
     named = SEED.replace("Use it.\n", "Use it.\nlicense: See LICENSE.txt\n")
     commit(home, "x", **{f"{PATH}/SKILL.md": named, f"{PATH}/vendor/lib.js": "x\n", f"{PATH}/assets/a.ttf": b"\0"})
-    assert kinds(scan(context)) == [
+    assert kinds(ask(scan, context)) == [
         ("licence-file", f"{PATH}/SKILL.md", 4),
         ("licence-bundled", f"{PATH}/assets/a.ttf", 0),
         ("licence-bundled", f"{PATH}/vendor/lib.js", 0),
     ]
     commit(home, "their licences", **{f"{PATH}/LICENSE.txt": "All of it.\n"})
-    assert scan(context).findings == ()
+    assert ask(scan, context).findings == ()
 
 
 def test_tips_may_be_tags_and_unknown_ids_of_the_other_side_are_passed_over(context, home):
     planted = commit(home, "x", **{f"{PATH}/SKILL.md": f"{SEED}- {AWS}\n"})
     git(home, "tag", "-am", "a tag", "release")
-    with open_workspace(context) as workspace:
+    with Workspace(context) as workspace:
         tag = git(home, "rev-parse", "release")
         assert [found.commit for found in scan_commits(context, workspace, [tag], ["0" * 40]).stops] == [planted]
         assert scan_commits(context, workspace, [tag], [planted]).commits == 0
@@ -216,9 +217,9 @@ def test_tips_may_be_tags_and_unknown_ids_of_the_other_side_are_passed_over(cont
 @pytest.mark.usefixtures("home")
 def test_words_that_name_nothing_are_refused(context):
     with pytest.raises(RevisionNotFoundError):
-        scan(context, "nothing")
+        ask(scan, context, "nothing")
     with pytest.raises(UsageError, match="three dots"):
-        scan(context, "a...b")
+        ask(scan, context, "a...b")
 
 
 @given(

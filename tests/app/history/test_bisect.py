@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
+from asking import ask
 from program import git, skillgit
 from sample_run import RUN
 from trained_runs import RUN as SMALL
@@ -109,7 +110,7 @@ def trained(tmp_path_factory, tmp_path) -> Path:
 
 def fixed_item(repository: Path) -> tuple[str, int]:
     """Return an item that the newest version solves and the seed does not, and the newest version."""
-    table = items(user(repository), SMALL, ItemsRequest(solved=True))
+    table = ask(items, user(repository), SMALL, ItemsRequest(solved=True))
     line = next(line for line in table.rows if line.first not in {"", "v0"})
     return line.item, len(table.columns) - 1
 

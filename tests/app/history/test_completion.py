@@ -6,6 +6,7 @@ import sys
 from dataclasses import replace
 
 import pytest
+from asking import ask
 from sample_run import RUN, write_run
 
 from skillgit.app.history.completion import items, models, revisions, runs
@@ -40,12 +41,12 @@ def test_runs_and_revisions_come_from_the_index(context, repo):
     assert values(revisions(context, "v")) == ["v3", "v2", "v1", "v0"]
     assert values(revisions(context, "other/v")) == ["other/v1", "other/v0"]
     assert values(revisions(context, "v1..r")) == ["v1..r5", "v1..r2"]
-    assert {word.value: word.help for word in revisions(context, "v1")}["v1"] == log(context).rows[-2].title
+    assert {word.value: word.help for word in revisions(context, "v1")}["v1"] == ask(log, context).rows[-2].title
 
 
 @pytest.mark.usefixtures("records")
 def test_items_and_models_come_from_the_index(context):
-    log(context)
+    ask(log, context)
     assert values(items(context, "q0"))[:2] == ["q01", "q02"]
     assert values(items(context, "q1")) == ["q10"]
     assert values(models(context, "offline/")) == ["offline/student", "offline/teacher"]
@@ -60,7 +61,7 @@ def test_outside_of_a_repository_and_without_a_run_there_is_nothing(context, emp
 
 @pytest.mark.usefixtures("records")
 def test_a_damaged_index_is_no_matter(context, repo):
-    log(context)
+    ask(log, context)
     (repo.private_dir / "index.db").write_bytes(b"no database" * 1000)
     assert values(runs(context, "")) == [RUN]
 
@@ -90,7 +91,7 @@ def completed(context, *lines, **more):
 
 @pytest.mark.usefixtures("records")
 def test_arguments_are_completed_without_loading_what_is_slow(context):
-    log(context)
+    ask(log, context)
     completions = {
         "skillgit show v": ["v3", "v2", "v1", "v0"],
         "skillgit log v1..v": ["v1..v3", "v1..v2", "v1..v1", "v1..v0"],
@@ -113,7 +114,7 @@ def test_arguments_are_completed_without_loading_what_is_slow(context):
 
 @pytest.mark.usefixtures("records")
 def test_completion_looks_where_the_command_would(context, tmp_path):
-    log(context)
+    ask(log, context)
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     (found,), _ = completed(replace(context, directory=elsewhere), f"skillgit -C {context.directory} show v")

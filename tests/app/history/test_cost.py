@@ -5,6 +5,7 @@ from itertools import count
 
 import pytest
 import sample_run
+from asking import ask
 
 from skillgit.app.history.cost import CostRow, Unpriced, cost
 from skillgit.domain.cost import Cost, CostPart, Grouping
@@ -41,7 +42,7 @@ def numbers(row: CostRow):
 
 def test_a_run_is_told_by_role_and_stage(context, repo):
     write(repo)
-    found = cost(context, None)
+    found = ask(cost, context, None)
     assert (found.run, found.by, found.share_of, found.unpriced) == (sample_run.RUN, "role stage", "usd", ())
     assert [(row.role, row.stage, *numbers(row), row.share) for row in found.rows] == [
         ("optimizer", "reflect", PAID, PAID * 200, PAID * 0.625, 0.625),
@@ -64,13 +65,13 @@ def test_a_run_is_told_by_role_and_stage(context, repo):
 )
 def test_it_can_be_told_by_one_thing(by, rows, context, repo):
     write(repo)
-    found = cost(context, sample_run.RUN, by=by)
+    found = ask(cost, context, sample_run.RUN, by=by)
     assert [(row.role, row.stage, row.model, row.calls) for row in found.rows] == rows
 
 
 def test_a_version_costs_all_that_came_since_the_one_before_it(context, repo):
     write(repo)
-    found = cost(context, None, by=Grouping.VERSION)
+    found = ask(cost, context, None, by=Grouping.VERSION)
     # v2 is the merge: before it stand a rejected step, a skipped one and the guidance
     assert [(row.version, row.calls) for row in found.rows] == [(0, 7), (1, 7), (2, 21), (3, 7), (None, 14)]
     assert sum(row.share for row in found.rows) == 1.0
@@ -79,7 +80,7 @@ def test_a_version_costs_all_that_came_since_the_one_before_it(context, repo):
 
 def test_steps_are_told_one_by_one_with_what_became_of_them(context, repo):
     write(repo)
-    found = cost(context, None, by=Grouping.STEP)
+    found = ask(cost, context, None, by=Grouping.STEP)
     assert [(row.step, row.kind, row.version) for row in found.rows] == [
         (0, "run-started", 0),
         (1, "accepted", 1),
@@ -95,18 +96,18 @@ def test_steps_are_told_one_by_one_with_what_became_of_them(context, repo):
 
 @pytest.mark.usefixtures("records")
 def test_a_run_whose_commits_tell_no_parts_is_one_row_and_complete(context):
-    found = cost(context, None)
+    found = ask(cost, context, None)
     (row,) = found.rows
     assert (row.role, row.stage, row.share) == ("", "", 1.0)
     assert replace(row, share=1.0) == found.total
     assert row.usd == pytest.approx(sum(sample_run.cost(step).usd for step in (0, 1, 2, 3, 3, 4, 5, 5)))
-    assert [row.model for row in cost(context, None, by=Grouping.MODEL).rows] == [""]
+    assert [row.model for row in ask(cost, context, None, by=Grouping.MODEL).rows] == [""]
 
 
 def test_prices_that_are_not_known_are_named_and_shares_are_those_of_tokens(context, repo):
     unknown = replace(REFLECT, cost=replace(REFLECT.cost, usd=0.0, unpriced=1))
     write(repo, replace(WHOLE, usd=0.375, unpriced=1, parts=(unknown, ROLLOUT, SELECTION)))
-    found = cost(context, None)
+    found = ask(cost, context, None)
     assert found.unpriced == (Unpriced(model="offline/teacher", calls=PAID),)
     assert found.share_of == "tokens"
     assert [row.usd for row in found.rows] == [None, PAID * 0.25, PAID * 0.125]
@@ -116,14 +117,14 @@ def test_prices_that_are_not_known_are_named_and_shares_are_those_of_tokens(cont
 
 def test_what_is_free_is_shared_out_by_tokens(context, repo):
     write(repo, Cost(calls=1, tokens_in=10, parts=(replace(ROLLOUT, cost=Cost(calls=1, tokens_in=10)),)))
-    found = cost(context, None)
+    found = ask(cost, context, None)
     assert (found.share_of, found.total.usd, found.rows[0].share) == ("tokens", 0.0, 1.0)
 
 
 def test_all_runs_are_told_side_by_side(context, repo):
     write(repo)
     write(repo, Cost(calls=1, usd=3.0), run="other")
-    found = cost(context, None, all_runs=True)
+    found = ask(cost, context, None, all_runs=True)
     assert (found.run, found.by) == ("", "run")
     assert {row.run: numbers(row) for row in found.rows} == {
         sample_run.RUN: (PAID * 7, PAID * 1000, PAID),
@@ -133,8 +134,8 @@ def test_all_runs_are_told_side_by_side(context, repo):
 
 
 def test_where_there_is_no_run_there_is_no_cost(context):
-    found = cost(context, None)
+    found = ask(cost, context, None)
     assert (found.run, found.rows, found.total.calls) == ("", (), 0)
-    assert cost(context, None, all_runs=True).rows == ()
+    assert ask(cost, context, None, all_runs=True).rows == ()
     with pytest.raises(RevisionNotFoundError):
-        cost(context, "missing")
+        ask(cost, context, "missing")

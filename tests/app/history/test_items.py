@@ -6,6 +6,7 @@ from itertools import count
 
 import pytest
 import sample_run
+from asking import ask
 from program import git
 from sample_run import RUN, as_json, clock_from, transitions
 
@@ -58,7 +59,7 @@ def write_with(repo, files_of: dict[int, dict[str, bytes]], config: dict[str, ob
 
 @pytest.mark.usefixtures("records")
 def test_every_item_is_told_under_every_version(context):
-    table = items(context, None, ItemsRequest())
+    table = ask(items, context, None, ItemsRequest())
     assert (table.run, table.metric, table.items) == (RUN, "hard", 10)
     assert [column.name for column in table.columns] == ["v0", "v1", "v2", "v3"]
     assert [column.score for column in table.columns] == [0.4, 0.6, 0.7, 0.8]
@@ -73,7 +74,7 @@ def test_every_item_is_told_under_every_version(context):
 
 @pytest.mark.usefixtures("records")
 def test_rejected_candidates_stand_behind_the_version_that_they_rest_on(context):
-    table = items(context, RUN, ItemsRequest(rejected=True))
+    table = ask(items, context, RUN, ItemsRequest(rejected=True))
     assert [column.name for column in table.columns] == ["v0", "v1", "r2", "v2", "v3", "r5"]
     assert line_of(table, "q07").cells[2].solved is False
     assert line_of(table, "q07").measured == 4, "candidates are no versions"
@@ -91,7 +92,7 @@ def test_rejected_candidates_stand_behind_the_version_that_they_rest_on(context)
 )
 @pytest.mark.usefixtures("records")
 def test_items_are_chosen_by_what_became_of_them(wanted, expected, context):
-    table = items(context, None, wanted)
+    table = ask(items, context, None, wanted)
     assert [line.item for line in table.rows] == expected
     assert table.items == 10
 
@@ -102,13 +103,13 @@ def test_items_are_chosen_by_what_became_of_them(wanted, expected, context):
 )
 @pytest.mark.usefixtures("records")
 def test_items_are_sorted_by_what_is_asked_for(order, first, context):
-    assert items(context, None, ItemsRequest(order=order)).rows[0].item == first
+    assert ask(items, context, None, ItemsRequest(order=order)).rows[0].item == first
 
 
 @pytest.mark.usefixtures("records")
 def test_an_unknown_task_type_is_an_error_that_names_a_near_one(context):
     with pytest.raises(NotFoundError, match="no items of the task type 'defalt'") as caught:
-        items(context, None, ItemsRequest(task_type="defalt"))
+        ask(items, context, None, ItemsRequest(task_type="defalt"))
     assert caught.value.hint == "did you mean 'default'?"
 
 
@@ -116,22 +117,22 @@ def test_an_unknown_task_type_is_an_error_that_names_a_near_one(context):
 def test_without_evidence_it_says_how_to_fetch_it_or_where_nobody_has_it_to_measure(context):
     git("update-ref", "-d", f"refs/skillgit/evidence/{RUN}", cwd=context.directory)
     with pytest.raises(NotFoundError, match="not known here") as caught:
-        items(context, None, ItemsRequest())
+        ask(items, context, None, ItemsRequest())
     assert caught.value.hint == f"measure it here: skillgit eval {RUN}/v0 --split selection"
     git("remote", "add", "origin", "elsewhere", cwd=context.directory)
     git("update-ref", f"refs/remotes/origin/run/{RUN}", f"run/{RUN}", cwd=context.directory)
     with pytest.raises(NotFoundError, match="not known here") as caught:
-        items(context, None, ItemsRequest())
+        ask(items, context, None, ItemsRequest())
     assert caught.value.hint == "bring it: skillgit pull --evidence"
 
 
 @pytest.mark.usefixtures("records")
 def test_an_item_tells_all_that_was_tried_on_it(context):
-    story = item_story(context, None, "q07")
+    story = ask(item_story, context, None, "q07")
     assert [attempt.name for attempt in story.attempts] == ["v0", "v1", "r2", "v2", "v3", "r5"]
     assert [attempt.outcome.solved for attempt in story.attempts] == [False, True, False, True, True, True]
     assert (story.first, story.flips, story.solved, story.measured) == ("v1", ("v1",), 3, 4)
-    newest = item_story(context, None, "q07", limit=2)
+    newest = ask(item_story, context, None, "q07", limit=2)
     assert [attempt.name for attempt in newest.attempts] == ["v3", "r5"]
     assert (newest.every, newest.measured) == (6, 4)
 
@@ -139,23 +140,23 @@ def test_an_item_tells_all_that_was_tried_on_it(context):
 @pytest.mark.usefixtures("records")
 def test_an_unknown_item_is_an_error_that_names_near_ones(context):
     with pytest.raises(NotFoundError, match="has no selection item 'q1'") as caught:
-        item_story(context, None, "q1")
+        ask(item_story, context, None, "q1")
     assert caught.value.hint.startswith("did you mean 'q")
     with pytest.raises(NotFoundError):
-        item_trajectory(context, "q1", "v1")
+        ask(item_trajectory, context, "q1", "v1")
 
 
 @pytest.mark.usefixtures("records")
 def test_a_trajectory_that_is_not_here_is_an_error(context):
     with pytest.raises(NotFoundError, match="no trajectory of q01 under v1"):
-        item_trajectory(context, "q01", "v1")
+        ask(item_trajectory, context, "q01", "v1")
     with pytest.raises(RevisionNotFoundError):
-        item_trajectory(context, "q01", "v9")
+        ask(item_trajectory, context, "q01", "v9")
 
 
 def test_a_later_measurement_that_differs_makes_an_item_noisy(context, repo, records):
     note_on(repo, commit_of(records, 1), outcomes_note({"q01": [0.0, 0.25], "q02": [1.0, 1.0]}))
-    table = items(context, None, ItemsRequest(flaky=True))
+    table = ask(items, context, None, ItemsRequest(flaky=True))
     assert [(line.item, line.doubts) for line in table.rows] == [("q01", ("measured again, v1 differs",))]
     assert line_of(table, "q01").cells[1].solved is True, "the run's own outcome stands"
 
@@ -173,9 +174,9 @@ def test_a_note_that_cannot_be_put_beside_the_run_is_passed_over(context, repo, 
         {"outcomes": ["q01"]},
     ]
     note_on(repo, commit_of(records, 1), *(good | changes for changes in strange))
-    assert items(context, None, ItemsRequest(flaky=True)).rows == ()
+    assert ask(items, context, None, ItemsRequest(flaky=True)).rows == ()
     note_on(repo, commit_of(records, 1), good)
-    assert len(items(context, None, ItemsRequest(flaky=True)).rows) == 1
+    assert len(ask(items, context, None, ItemsRequest(flaky=True)).rows) == 1
 
 
 def test_many_flips_make_an_item_noisy(context, repo, records):
@@ -187,11 +188,11 @@ def test_many_flips_make_an_item_noisy(context, repo, records):
     git("-c", "user.name=U", "-c", "user.email=u@x", "commit", "-qam", "by hand", cwd=context.directory)
     edited = git("rev-parse", "HEAD", cwd=context.directory).out.strip()
     assert edited != base
-    table = items(context, None, ItemsRequest())
+    table = ask(items, context, None, ItemsRequest())
     assert [column.name for column in table.columns] == ["v0", "v1", "v2", "v3", "v4"]
     assert line_of(table, "q04").cells[4] is None, "nobody has measured it"
     note_on(repo, edited, outcomes_note({"q04": [0.0, 0.0]}))
-    (line,) = items(context, None, ItemsRequest(flaky=True)).rows
+    (line,) = ask(items, context, None, ItemsRequest(flaky=True)).rows
     assert (line.item, line.doubts, line.flips) == ("q04", ("3 flips",), 3)
     assert line.cells[4].noted
 
@@ -204,18 +205,18 @@ def test_repeats_that_differ_make_an_item_noisy(context, repo):
         {"id": "q07", "candidate": [same, same], "current": [same, same]},
     ]
     write_with(repo, {1: {"repeats.json": as_json(repeats)}}, {"gate": {"repeats": 2}})
-    found = {line.item: line.doubts for line in items(context, None, ItemsRequest(flaky=True)).rows}
+    found = {line.item: line.doubts for line in ask(items, context, None, ItemsRequest(flaky=True)).rows}
     assert found == {"q05": ("repeats differ at v1",), "q07": ("repeats differ at v1",)}
 
 
 def test_a_placebo_that_moves_an_item_makes_it_noisy(context, repo):
     rows = [{"number": 1, "fixed": ["q09"], "broken": []}, {"number": 2, "fixed": [], "broken": ["q01", "strange"]}]
     write_with(repo, {-1: {"placebo.json": as_json(rows)}}, {"train": {"placebo": 2}})
-    found = {line.item: line.doubts for line in items(context, None, ItemsRequest(flaky=True)).rows}
+    found = {line.item: line.doubts for line in ask(items, context, None, ItemsRequest(flaky=True)).rows}
     assert found == {"q01": ("a placebo moved it",), "q09": ("a placebo moved it",)}
 
 
 @pytest.mark.usefixtures("records")
 def test_machine_formats_can_hold_everything(context):
-    assert json.dumps(plain_value(items(context, None, ItemsRequest(rejected=True))))
-    assert json.dumps(plain_value(item_story(context, None, "q01")))
+    assert json.dumps(plain_value(ask(items, context, None, ItemsRequest(rejected=True))))
+    assert json.dumps(plain_value(ask(item_story, context, None, "q01")))

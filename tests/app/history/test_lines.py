@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import count
 
 import pytest
+from asking import ask
 from branching import branched
 from sample_run import clock_from
 
@@ -16,7 +17,7 @@ from skillgit.app.history.diff.text import diff
 from skillgit.app.history.log import changes, log
 from skillgit.app.history.requests import ItemsRequest, LogRequest
 from skillgit.app.history.show import show
-from skillgit.app.workspace.workspace import open_workspace
+from skillgit.app.workspace.workspace import Workspace
 from skillgit.domain.event_kinds import EventKind
 from skillgit.errors import UsageError
 from skillgit.index import index_check, schema, version_queries
@@ -46,26 +47,26 @@ def test_the_sample_has_the_lines_that_it_says(lines):
 
 @pytest.mark.usefixtures("lines")
 def test_an_event_is_shown_against_its_base(context):
-    shown = show(context, "v2")
+    shown = ask(show, context, "v2")
     assert shown.row.lines == (0,)
-    assert shown.diff == diff(context, "v0", "v2").text.decode()
-    assert shown.diff != diff(context, "v1", "v2").text.decode()
-    assert show(context, "v3").row.lines == (2, 1)
-    assert show(context, "v1").row.lines == ()
+    assert shown.diff == ask(diff, context, "v0", "v2").text.decode()
+    assert shown.diff != ask(diff, context, "v1", "v2").text.decode()
+    assert ask(show, context, "v3").row.lines == (2, 1)
+    assert ask(show, context, "v1").row.lines == ()
 
 
 def test_a_log_has_the_changes_against_the_base_and_edges_to_all_lines(context, lines):
-    found = log(context, LogRequest(graph=True))
+    found = ask(log, context, LogRequest(graph=True))
     assert found.parents[lines[2].commit] == (lines[2].parents[1],)
     assert found.parents[lines[4].commit] == (lines[1].commit,)
     assert lines[1].commit not in found.parents
-    texts = {row.version: text.decode() for row, text in changes(context, found.rows, patch=True, stat=False)}
+    texts = {row.version: text.decode() for row, text in ask(changes, context, found.rows, patch=True, stat=False)}
     for number in lines:
-        assert texts[number] == show(context, f"v{number}").diff
+        assert texts[number] == ask(show, context, f"v{number}").diff
 
 
 def test_lines_are_blamed_along_the_text(context, lines):
-    with open_workspace(context) as workspace:
+    with Workspace(context) as workspace:
         tracer = Tracer(workspace)
         for number, record in lines.items():
             own = version_queries.sources(workspace.index, [record.commit]).get(record.commit)
@@ -77,7 +78,7 @@ def test_lines_are_blamed_along_the_text(context, lines):
 
 @pytest.mark.usefixtures("lines")
 def test_a_lineage_leads_from_base_to_base(context):
-    with open_workspace(context) as workspace:
+    with Workspace(context) as workspace:
         found = {(a, b): version_queries.lineage(workspace.index, RUN, a, b) for b in range(5) for a in range(b + 1)}
     assert found[0, 3] == (0, 2, 3)
     assert found[1, 3] == (1, 3)
@@ -86,7 +87,7 @@ def test_a_lineage_leads_from_base_to_base(context):
 
 
 def test_a_rule_of_a_line_that_was_left_is_gone_with_the_version_of_an_older_one(context, lines):
-    with open_workspace(context) as workspace:
+    with Workspace(context) as workspace:
         history = RuleHistory(workspace)
         only = {rule.text for rule in rules_of(history, lines[1])} - {rule.text for rule in rules_of(history, lines[2])}
         rule = next(rule for rule in rules_of(history, lines[1]) if rule.text in only)
@@ -100,7 +101,7 @@ def rules_of(history, record):
 
 @pytest.mark.usefixtures("lines")
 def test_rules_of_two_lines_are_told_by_what_brought_them(context):
-    rows = rule_diff(context, "v1", "v2").rows
+    rows = ask(rule_diff, context, "v1", "v2").rows
     assert rows
     assert {row.deed for row in rows} == {"brought"}
     assert {row.version for row in rows if row.change == "removed"} == {1}
@@ -129,14 +130,14 @@ def test_an_index_that_grew_event_by_event_equals_one_that_is_built_anew(repo):
 
 def test_a_race_and_a_union_are_told_by_their_steps(context, repo):
     written(repo, "racing")
-    rows = log(context, LogRequest()).rows
-    details = [show(context, row.commit) for row in rows]
+    rows = ask(log, context, LogRequest()).rows
+    details = [ask(show, context, row.commit) for row in rows]
     lost = next(one for one in details if one.event.kind is EventKind.REJECTED and one.event.verdict.outrun)
     assert lost.rival is not None
     assert lost.rival.step == lost.event.verdict.outrun
     union = next(one for one in details if one.taken_up)
     for step in union.taken_up:
-        left = show(context, step.commit)
+        left = ask(show, context, step.commit)
         assert left.event.title == f"taken up by step {union.row.step}"
         assert left.rival is not None
         assert left.rival.commit == union.row.commit

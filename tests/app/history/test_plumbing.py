@@ -8,9 +8,11 @@ import sys
 from dataclasses import replace
 
 import pytest
+from asking import ask
 from sample_run import PATH, RUN, write_run
 
 from skillgit.app.history.plumbing import cat, events, rev_parse, sql
+from skillgit.app.workspace.workspace import Workspace
 from skillgit.domain.event import FACTS_OF
 from skillgit.errors import NotFoundError, RevisionNotFoundError, UsageError
 
@@ -24,29 +26,29 @@ def git(context, *arguments, given=None):
 @pytest.mark.parametrize("span", ["v1..v3", "v2..v3", "^v1", "v3"])
 def test_commits_and_ranges_are_those_of_git(context, span):
     theirs = git(context, "rev-parse", span.replace("v", f"{RUN}/v")).decode().split()
-    ours = [f"{'^' if one.excluded else ''}{one.commit}" for one in rev_parse(context, [span])]
+    ours = [f"{'^' if one.excluded else ''}{one.commit}" for one in ask(rev_parse, context, [span])]
     assert ours == theirs
     short = git(context, "rev-parse", "--short", theirs[0].lstrip("^")).decode().strip()
-    assert rev_parse(context, [span], short=True)[0].commit == short
+    assert ask(rev_parse, context, [span], short=True)[0].commit == short
 
 
 def test_open_ranges_end_with_the_newest_version(context, records):
-    assert [one.commit for one in rev_parse(context, ["v1..", "..v1", "best"])] == [
+    assert [one.commit for one in ask(rev_parse, context, ["v1..", "..v1", "best"])] == [
         records[6].commit,
         records[1].commit,
         records[1].commit,
         records[6].commit,
     ]
     with pytest.raises(RevisionNotFoundError):
-        rev_parse(context, ["v7"])
+        ask(rev_parse, context, ["v7"])
 
 
 def test_a_file_of_a_version_comes_byte_for_byte(context, records):
     for revision in ("v0", "v3", "r2", records[4].commit):
-        commit = rev_parse(context, [revision])[0].commit
-        assert cat(context, revision) == git(context, "cat-file", "-p", f"{commit}:{PATH}/SKILL.md")
-    assert cat(context, "v1:scripts/convert.sh") == b"#!/bin/sh\nexit 0\n"
-    assert cat(context, f"v1:{PATH}/references/units.md") == cat(context, "v1:references/units.md")
+        commit = ask(rev_parse, context, [revision])[0].commit
+        assert ask(cat, context, revision) == git(context, "cat-file", "-p", f"{commit}:{PATH}/SKILL.md")
+    assert ask(cat, context, "v1:scripts/convert.sh") == b"#!/bin/sh\nexit 0\n"
+    assert ask(cat, context, f"v1:{PATH}/references/units.md") == ask(cat, context, "v1:references/units.md")
 
 
 @pytest.mark.usefixtures("records")
@@ -61,12 +63,12 @@ def test_a_file_of_a_version_comes_byte_for_byte(context, records):
 )
 def test_a_file_that_is_not_there_is_told_with_those_that_are(context, name, hint):
     with pytest.raises(NotFoundError, match="has no file") as caught:
-        cat(context, name)
+        ask(cat, context, name)
     assert caught.value.hint == hint
 
 
 def test_events_tell_every_field_of_every_event(context, records):
-    told = list(events(context))
+    told = list(ask(events, context))
     assert [one["commit"] for one in told] == [record.commit for record in records]
     for one, record in zip(told, records, strict=True):
         names = FACTS_OF[record.event.kind].names
@@ -76,23 +78,23 @@ def test_events_tell_every_field_of_every_event(context, records):
 
 
 def test_events_of_a_range_and_of_all_runs(context, repo, records):
-    assert [one["commit"] for one in events(context, ["v1..r2"])] == [records[2].commit]
+    assert [one["commit"] for one in ask(events, context, ["v1..r2"])] == [records[2].commit]
     write_run(repo, "other", events=2)
-    runs = [one["run"] for one in events(context, all_runs=True)]
+    runs = [one["run"] for one in ask(events, context, all_runs=True)]
     assert runs == [RUN] * len(records) + ["other"] * 2
     with pytest.raises(UsageError, match="--all cannot be combined with"):
-        list(events(context, ["v1"], all_runs=True))
+        list(ask(events, context, ["v1"], all_runs=True))
 
 
 def test_events_are_read_one_by_one(context, records, monkeypatch):
     monkeypatch.setattr("skillgit.app.history.plumbing._AT_ONCE", 2)
-    stream = events(context)
+    stream = ask(events, context)
     assert next(stream)["commit"] == records[0].commit
     assert [one["commit"] for one in stream] == [record.commit for record in records[1:]]
 
 
 def rows(context, query):
-    with sql(context, query) as answer:
+    with Workspace(context) as workspace, sql(workspace, query) as answer:
         return answer.columns, list(answer.rows)
 
 

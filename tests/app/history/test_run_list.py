@@ -3,6 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from asking import ask
 from sample_run import RUN, write_run
 
 from skillgit.app.history.run_list import run_list
@@ -14,7 +15,7 @@ from skillgit.view.runs import RUNS
 
 @pytest.fixture
 def rows(context, records):  # noqa: ARG001 - the repository has it
-    row = run_list(context).rows[0]
+    row = ask(run_list, context).rows[0]
     others = (
         replace(row, name="better", best_score=0.9, best_test=None, target="live/large"),
         replace(row, name="dear", best_score=0.2, usd=9.0, outcome="", environment="other"),
@@ -59,8 +60,8 @@ def test_conditions_that_cannot_hold_are_refused(rows, condition):
 def test_the_list_begins_with_what_is_trained_now(context, repo):
     write_run(repo, "other", events=2)
     with RunLock(repo, "other", context.clock):
-        assert [row.name for row in run_list(context).rows] == ["other", RUN]
-    whole = run_list(context)
-    assert courses(context, [RUN])[RUN][-1] == pytest.approx(whole.rows[0].best_score)
-    assert [*courses(context, ["other"], 2)] == ["other"]
+        assert [row.name for row in ask(run_list, context).rows] == ["other", RUN]
+    whole = ask(run_list, context)
+    assert ask(courses, context, [RUN])[RUN][-1] == pytest.approx(whole.rows[0].best_score)
+    assert [*ask(courses, context, ["other"], 2)] == ["other"]
     assert (whole.total, whole.environments, whole.models) == (2, ("toy",), ("offline/student",))

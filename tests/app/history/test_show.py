@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+from asking import ask
 
 from skillgit.app.history.show import show
 from skillgit.errors import RevisionNotFoundError
@@ -8,7 +9,7 @@ from skillgit.errors import RevisionNotFoundError
 
 def test_every_event_is_shown_as_it_was_written(context, records):
     for record in records:
-        found = show(context, record.commit)
+        found = ask(show, context, record.commit)
         assert (found.event, found.parents, found.evidence_tree) == (record.event, record.parents, record.evidence)
         assert (found.row.commit, found.row.kind) == (record.commit, record.event.kind)
         assert found.message.rstrip().endswith(f"Skillgit-Evidence: {record.evidence}" if record.evidence else "")
@@ -16,7 +17,7 @@ def test_every_event_is_shown_as_it_was_written(context, records):
 
 @pytest.mark.usefixtures("records")
 def test_a_step_comes_with_its_text_and_its_items(context):
-    found = show(context, "v1")
+    found = ask(show, context, "v1")
     assert "-- Always answer in metres." in found.diff
     assert "+- Answer in the unit the question asks for, and say it." in found.diff
     assert "Six of forty rollouts lost points" in found.message
@@ -26,20 +27,20 @@ def test_a_step_comes_with_its_text_and_its_items(context):
 
 @pytest.mark.usefixtures("records")
 def test_the_seed_shows_all_of_its_text_and_items_without_a_before(context):
-    found = show(context, "v0")
+    found = ask(show, context, "v0")
     assert "+# Demo" in found.diff
     assert {change.change for change in found.items} == {"missing"}
     assert all(change.before is None for change in found.items)
 
 
 def test_a_merge_shows_what_it_brought_to_the_run_and_a_skip_shows_nothing(context, records):
-    merged = show(context, "v2")
+    merged = ask(show, context, "v2")
     assert "+Prefer the shortest answer" in merged.diff
     assert [change.item for change in merged.items if change.change == "fixed"] == ["q04"]
-    skipped = show(context, records[3].commit)
+    skipped = ask(show, context, records[3].commit)
     assert (skipped.diff, skipped.items) == ("", ())
 
 
 def test_what_is_no_event_is_not_shown(context):
     with pytest.raises(RevisionNotFoundError):
-        show(context, "HEAD")
+        ask(show, context, "HEAD")

@@ -4,6 +4,7 @@ import os
 import subprocess
 
 import pytest
+from asking import ask
 from sample_run import RUN, write_run
 
 from skillgit.app.history.run_list import run_list
@@ -17,14 +18,14 @@ def git(folder, *arguments):
 
 
 def test_an_empty_repository_stands_at_nothing(context):
-    found = status(context)
+    found = ask(status, context)
     assert (found.run, found.head, found.best, found.runs, found.live) == (None, None, None, 0, ())
     assert (found.checked_out, found.repository.resolve()) == ("main", context.directory)
-    assert run_list(context).rows == ()
+    assert ask(run_list, context).rows == ()
 
 
 def test_a_run_stands_at_its_head_and_best(context, records):
-    found = status(context)
+    found = ask(status, context)
     assert found.run.name == RUN
     assert (found.head.version, found.best.version, found.runs) == (3, 3, 1)
     assert (found.run.outcome, found.run.steps, found.run.environment) == ("improved", 5, "toy")
@@ -36,26 +37,26 @@ def test_a_run_stands_at_its_head_and_best(context, records):
 @pytest.mark.usefixtures("records")
 def test_the_newest_run_comes_first(context, repo):
     write_run(repo, "other", events=2)
-    assert [row.name for row in run_list(context).rows] == [RUN, "other"]
-    assert (run_list(context).rows[1].outcome, run_list(context).rows[1].best_version) == ("", 1)
+    assert [row.name for row in ask(run_list, context).rows] == [RUN, "other"]
+    assert (ask(run_list, context).rows[1].outcome, ask(run_list, context).rows[1].best_version) == ("", 1)
 
 
 @pytest.mark.usefixtures("records")
 def test_a_run_in_training_names_its_process(context, repo):
     with RunLock(repo, RUN, context.clock):
-        found = status(context)
+        found = ask(status, context)
         assert [(row.name, row.running_pid) for row in found.live] == [(RUN, os.getpid())]
-        assert run_list(context).rows[0].running_pid == os.getpid()
-    assert status(context).live == ()
+        assert ask(run_list, context).rows[0].running_pid == os.getpid()
+    assert ask(status, context).live == ()
 
 
 def test_what_is_checked_out_has_its_name(context, repo, records):
     git(repo.workdir, "checkout", "--quiet", "--detach", records[1].commit)
-    assert status(context).checked_out == f"{RUN}/v1"
+    assert ask(status, context).checked_out == f"{RUN}/v1"
     git(repo.workdir, "checkout", "--quiet", "--detach", records[2].commit)
-    assert status(context).checked_out == f"{RUN}/r2"
+    assert ask(status, context).checked_out == f"{RUN}/r2"
     git(repo.workdir, "checkout", "--quiet", f"best/{RUN}")
-    assert status(context).checked_out == f"best/{RUN}"
+    assert ask(status, context).checked_out == f"best/{RUN}"
 
 
 @pytest.mark.usefixtures("records")
@@ -65,11 +66,11 @@ def test_a_stand_in_for_the_index_is_told(context, monkeypatch):
         raise PermissionError(13, "Permission denied", str(git_dir))
 
     monkeypatch.setattr("skillgit.store.repo.private_folder", refuse)
-    found = status(context)
+    found = ask(status, context)
     assert not found.index_fresh
     assert found.head.version == 3
 
 
 def test_without_a_repository_there_is_no_status(empty):
     with pytest.raises(RepositoryNotFoundError):
-        status(empty)
+        ask(status, empty)

@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from asking import ask
 from sample_run import RUN, write_run
 
 from skillgit.app.history.log import in_order, log
@@ -59,7 +60,7 @@ def ordered(rows, parents):
 
 def test_a_fork_rests_on_the_version_that_it_began_at(context, repo, records):
     fork(context, "v2", "other")
-    found = log(context, ALL)
+    found = ask(log, context, ALL)
     assert found.parents == {repo.tip(refs.run_branch("other")): (records[5].commit,)}
     below = [row.commit for row in found.rows].index(records[5].commit)
     assert "other" in {row.run for row in found.rows[:below]}
@@ -68,7 +69,7 @@ def test_a_fork_rests_on_the_version_that_it_began_at(context, repo, records):
 def test_a_merge_by_hand_rests_on_what_it_took_in(context, repo, records):
     other = write_run(repo, "other", events=3)
     made = merge_by_hand(repo, RUN, other[1].commit, records[1].commit)
-    found = log(context, ALL)
+    found = ask(log, context, ALL)
     assert found.parents == {made: (other[1].commit,)}
     commits = [row.commit for row in found.rows]
     assert commits.index(made) < commits.index(other[1].commit)
@@ -77,16 +78,16 @@ def test_a_merge_by_hand_rests_on_what_it_took_in(context, repo, records):
 def test_what_is_not_among_the_events_is_no_parent(context, records):
     fork(context, "v2", "other")
     assert records
-    assert log(context, replace(ALL, events=frozenset({"run-started"}))).parents == {}
-    assert log(context, replace(ALL, limit=1)).parents == {}
-    assert log(context, LogRequest(all_runs=True)).parents == {}
+    assert ask(log, context, replace(ALL, events=frozenset({"run-started"}))).parents == {}
+    assert ask(log, context, replace(ALL, limit=1)).parents == {}
+    assert ask(log, context, LogRequest(all_runs=True)).parents == {}
 
 
 def test_a_graph_has_the_events_of_the_plain_log(context, repo, records):
     write_run(repo, "other")
-    plain, graph = (log(context, LogRequest(all_runs=True, limit=7, graph=graph)).rows for graph in (False, True))
+    plain, graph = (ask(log, context, LogRequest(all_runs=True, limit=7, graph=graph)).rows for graph in (False, True))
     assert {row.commit for row in plain} == {row.commit for row in graph}
-    runs = [row.run for row in log(context, ALL).rows]
+    runs = [row.run for row in ask(log, context, ALL).rows]
     assert runs == sorted(runs, key=runs.index)
     assert len(runs) == 2 * len(records)
 

@@ -9,6 +9,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
+from asking import ask
 from program import QUICK, attempt, new_repository, skillgit
 from trained_runs import small_run, user
 
@@ -43,12 +44,12 @@ def test_wherever_a_run_is_stopped_all_that_was_bought_is_told(tmp_path):
         assert ended.code == 7, ended
         document = json.loads(ended.out)
         calls, tokens = bought(repository)
-        found = status(user(repository))
+        found = ask(status, user(repository))
         making = found.unfinished
         unfinished_once |= bool(making)
         assert found.run.calls + sum(one.cost.calls for one in making) == calls <= cap
-        spent = cost(user(repository), None)
-        assert spent.unfinished == making == spent_on_unfinished(user(repository))
+        spent = ask(cost, user(repository), None)
+        assert spent.unfinished == making == ask(spent_on_unfinished, user(repository))
         total = spent.total.tokens_in + spent.total.tokens_out
         assert total + sum(one.cost.tokens_in + one.cost.tokens_out for one in making) == tokens
         assert document["cost"]["calls"] == calls
@@ -60,7 +61,7 @@ def test_wherever_a_run_is_stopped_all_that_was_bought_is_told(tmp_path):
             assert ("a resume does not buy them again" in text) == bool(making)
     assert unfinished_once
     skillgit(*TRAIN, cwd=repository)
-    found = status(user(repository))
+    found = ask(status, user(repository))
     assert found.unfinished == ()
     assert found.run.calls == bought(repository)[0], "nothing was bought twice"
 
@@ -69,7 +70,7 @@ def test_the_message_of_the_stop_tells_it_too(tmp_path):
     repository = new_repository(tmp_path / "repository")
     ended = skillgit(*TRAIN, "--max-calls", "75", cwd=repository, code=7)
     lines = ended.err.splitlines()
-    (one,) = status(user(repository)).unfinished
+    (one,) = ask(status, user(repository)).unfinished
     assert lines[-4].startswith("one: 75 calls")
     assert lines[-3].startswith(f"unfinished {one.what}: {one.cost.calls} calls")
     assert lines[-2].startswith("skillgit: the next call would go over the cap")
@@ -95,7 +96,7 @@ def test_elsewhere_and_in_the_past_nobody_knows(tmp_path):
 @pytest.mark.parametrize("origin", [origin for origin in Origin if origin.intervenes])
 def test_an_intervention_that_was_stopped_is_told_on_a_finished_run(origin, tmp_path_factory, tmp_path):
     repository = shutil.copytree(small_run(tmp_path_factory), tmp_path / "repository")
-    found = status(user(repository))
+    found = ask(status, user(repository))
     assert found.unfinished == ()
     number = found.head.version + 1 if origin is Origin.RESTORE else 1
     with closing(sqlite3.connect(repository / ".git" / "skillgit" / "ledger.db")) as ledger, ledger:
@@ -103,5 +104,5 @@ def test_an_intervention_that_was_stopped_is_told_on_a_finished_run(origin, tmp_
         keys = ledger.execute("SELECT key FROM reply ORDER BY key LIMIT 6").fetchall()
         for place, (key,) in enumerate(keys):
             ledger.execute("UPDATE reply SET scope = ? WHERE key = ?", (scopes[place // 2], key))
-    (one,) = status(user(repository)).unfinished
+    (one,) = ask(status, user(repository)).unfinished
     assert (one.what, one.cost.calls) == (origin.value, 2)

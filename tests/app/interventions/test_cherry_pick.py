@@ -4,13 +4,14 @@ import json
 import re
 
 import pytest
+from asking import ask
 from program import git, refs, skillgit
 
 from skillgit.app.history.show import show
 from skillgit.app.interventions.cherry_pick import apply_again, cherry_pick, recorded_edits
 from skillgit.app.interventions.requests import CherryPickRequest
 from skillgit.app.workspace.revision import event_in
-from skillgit.app.workspace.workspace import open_workspace
+from skillgit.app.workspace.workspace import Workspace
 from skillgit.domain.edit import apply, title_of
 from skillgit.errors import BudgetError, ConfigError, RunLockedError, SkillgitError, UsageError
 from skillgit.store.history_reader import read_commit, skill_at
@@ -33,7 +34,7 @@ def test_edits_that_pass_the_gate_of_the_other_run_become_its_next_version(user,
     brought = set(document(repository, "one/v2").splitlines()) - set(document(repository, "one/v1").splitlines())
     assert after > before
     assert after - before <= brought
-    assert show(user(repository), f"two/v{picked.event.version}").row.score == picked.verdict.score
+    assert ask(show, user(repository), f"two/v{picked.event.version}").row.score == picked.verdict.score
     assert [name for name, _ in eyes.results] == [f"v{picked.base}"]
 
 
@@ -146,7 +147,7 @@ def test_the_hint_never_compares_a_version_with_itself(repository):
 
 @pytest.mark.parametrize("kept", [(), (0,), (1,), (0, 1)])
 def test_the_title_names_what_was_brought_and_nothing_that_stood_there(user, repository, kept):
-    with open_workspace(user(repository)) as workspace:
+    with Workspace(user(repository)) as workspace:
         rows = [event_in(workspace, f"one/v{number}") for number in range(1, 4)]
         row, edits = next((row, found) for row in rows if len(found := recorded_edits(workspace, row)) > 1)
         base = skill_at(workspace.repo, read_commit(workspace.repo, row.commit).parents[0], "skills/searchqa")

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from asking import ask
 from program import git, refs, skillgit
 
 from skillgit.app.history.log import log
@@ -57,7 +58,7 @@ def test_the_commit_of_a_merge_has_both_lines_as_parents(repository, trailers, e
 def test_the_graph_of_the_log_shows_what_a_merge_took_in(user, repository, eyes):
     join(user, repository, "two", "one", eyes)
     made, taken = (git("rev-parse", name, cwd=repository).out.strip() for name in ("run/two", "best/one"))
-    assert log(user(repository), LogRequest(all_runs=True, graph=True)).parents == {made: (taken,)}
+    assert ask(log, user(repository), LogRequest(all_runs=True, graph=True)).parents == {made: (taken,)}
 
 
 def test_merging_again_brings_nothing(user, repository, eyes):

@@ -5,13 +5,14 @@ from dataclasses import replace
 
 import pygit2
 import pytest
+from asking import ask
 from sample_run import PATH, RUN, seed_skill, write_run
 
 from skillgit.app.history.status import status
 from skillgit.app.interventions.promote import promote
 from skillgit.app.recorded.evaluation_notes import known_evaluations
 from skillgit.app.workspace.revision import event_in
-from skillgit.app.workspace.workspace import open_workspace
+from skillgit.app.workspace.workspace import Workspace
 from skillgit.errors import ConflictError, RevisionNotFoundError, SkillError, UsageError
 from skillgit.store import notes, refs
 from skillgit.store.history_reader import read_commit
@@ -40,8 +41,8 @@ def test_main_gets_the_version_with_a_merge_commit_and_the_work_tree_follows(con
     tip = repo.tip(trunk(repo))
 
     result = promote(context, "v3")
-    assert status(context).promoted == f"{RUN}/v3"
-    assert status(replace(context, as_of="v1")).promoted == "", "at v1 nothing was promoted"
+    assert ask(status, context).promoted == f"{RUN}/v3"
+    assert ask(status, replace(context, as_of="v1")).promoted == "", "at v1 nothing was promoted"
 
     commit = repo.commit(repo.tip(trunk(repo)))
     version = repo.tip(refs.version_tag(RUN, 3))
@@ -150,12 +151,12 @@ def test_only_versions_are_promoted_and_a_dry_run_moves_nothing(context, repo):
 
 @pytest.mark.usefixtures("home")
 def test_the_status_tells_what_main_has(context, home):
-    assert status(context).promoted == ""
+    assert ask(status, context).promoted == ""
     promote(context, "v3")
-    assert status(context).promoted == f"{RUN}/v3"
+    assert ask(status, context).promoted == f"{RUN}/v3"
     (home / PATH / "SKILL.md").write_text("---\nname: demo\ndescription: Mine.\n---\n")
     git(home, "commit", "-qam", "mine")
-    assert status(context).promoted == ""
+    assert ask(status, context).promoted == ""
 
 
 @pytest.mark.parametrize("dry_run", [True, False])
@@ -184,7 +185,7 @@ def test_a_link_out_of_the_skill_is_not_brought_to_main(context, repo, home, tmp
     ids=lambda change: ", ".join(change) if isinstance(change, dict) else "",
 )
 def test_a_note_measured_otherwise_than_the_run_is_no_score_of_the_version(context, repo, change, counts):
-    with open_workspace(context) as workspace:
+    with Workspace(context) as workspace:
         row = event_in(workspace, "v3")
         (final,) = (entry for entry in known_evaluations(workspace, row.commit, row) if entry.split == "test")
         start = read_commit(repo, repo.tip(refs.version_tag(RUN, 0))).event
@@ -203,7 +204,7 @@ def test_a_note_measured_otherwise_than_the_run_is_no_score_of_the_version(conte
     }
     notes.append(repo, {row.commit: [line | change]}, time=context.clock())
     score = 0.9 if counts else 0.7
-    with open_workspace(context) as workspace:
+    with Workspace(context) as workspace:
         noted = known_evaluations(workspace, row.commit, row)[-1]
     assert bool(noted.differs) == (not counts and change.get("scored") != 0)
     assert promote(context, "v3", dry_run=True).test == score

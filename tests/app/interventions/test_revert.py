@@ -11,7 +11,7 @@ from program import git, refs, skillgit
 from skillgit.app.interventions.requests import RevertRequest
 from skillgit.app.interventions.revert import revert, take_back
 from skillgit.app.workspace.revision import event_in
-from skillgit.app.workspace.workspace import open_workspace
+from skillgit.app.workspace.workspace import Workspace
 from skillgit.domain.proposal import changed_lines
 from skillgit.errors import SkillgitError, UsageError
 from skillgit.store.history_reader import read_commit, skill_at
@@ -33,7 +33,7 @@ def changes(before, after) -> Counter[tuple[str, str]]:
 @pytest.mark.parametrize("run", ["one", "two"])
 def test_exactly_the_lines_of_the_version_go_and_those_of_later_ones_stay(user, repository, run):
     reverted = 0
-    with open_workspace(user(repository)) as workspace:
+    with Workspace(user(repository)) as workspace:
         path = workspace.index.skill_path(run)
         head = skill_at(workspace.repo, event_in(workspace, f"{run}/head").commit, path)
         for name in versions(repository, run):

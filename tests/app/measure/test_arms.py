@@ -4,12 +4,12 @@ import pytest
 from sample_run import RUN, seed_skill, write_run
 
 from skillgit.app.measure.arms import NONE, read_arms, resolve_all
-from skillgit.app.workspace.workspace import open_workspace
+from skillgit.app.workspace.workspace import Workspace
 from skillgit.errors import RevisionNotFoundError, SkillError, UsageError
 
 
 def arms(context, revisions, against=()):
-    with open_workspace(context) as workspace:
+    with Workspace(context) as workspace:
         return read_arms(workspace, resolve_all(workspace, revisions, against), "demo")
 
 

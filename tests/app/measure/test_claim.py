@@ -28,7 +28,7 @@ from skillgit.app.measure.claim_check import WORD, check_claim
 from skillgit.app.measure.envelope import Envelope, SshSignature, check_signature, read_envelope, sign
 from skillgit.app.measure.requests import ClaimRequest, VerifyRequest
 from skillgit.app.skill_format.folder_contents import listing_digest, read_entries, tree_id
-from skillgit.app.workspace.workspace import explained, open_workspace
+from skillgit.app.workspace.workspace import Workspace, explained
 from skillgit.errors import ConflictError, ExitCode, NotFoundError, UsageError
 from skillgit.index import queries
 from skillgit.store.event_writer import RunWriter
@@ -154,7 +154,7 @@ def test_every_claim_that_can_be_made_holds(desk, tmp_path_factory, run):
     name, *options = run
     home = desk / "mine" if name == RUN else trained_run(tmp_path_factory, name, *QUICK, *options)
     held = 0
-    with open_workspace(placed(home)) as workspace:
+    with Workspace(placed(home)) as workspace:
         labels = [row.label for row in queries.log_rows(workspace.index, name)]
     for label, split in ((label, split) for label in labels for split in ("selection", "test")):
         request = ClaimRequest(revision=f"{name}/{label}", split=split, key=str(desk / "key"), note=False)

@@ -11,6 +11,7 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 import pytest
+from asking import ask
 from program import git, refs, skillgit
 from trained_runs import small_run
 
@@ -94,7 +95,7 @@ def noted(repository: Path, revision: str) -> list[dict[str, object]]:
 def test_versions_stand_side_by_side_on_every_split(repository):
     eyes = Eyes()
     found = measure(repository, "v0", "best", "v0", split="all", against=("none", "v0"), watcher=eyes)
-    best = show(user(repository), "best").row
+    best = ask(show, user(repository), "best").row
     names = ["v0", f"v{best.version}", "none"]
     assert [arm.name for arm in found.arms] == names
     assert [scored.split for scored in found.arms[0].splits] == ["train", "selection", "test"]
@@ -147,13 +148,13 @@ def test_what_was_measured_before_costs_nothing_and_is_noted_once(repository):
 
 
 def test_looks_at_the_test_split_are_counted(repository):
-    before = show(user(repository), "v1").test_evaluations
+    before = ask(show, user(repository), "v1").test_evaluations
     (arm,) = measure(repository, "v1", split="test").arms
-    assert arm.test_reads == show(user(repository), "v1").test_evaluations == before + 1
+    assert arm.test_reads == ask(show, user(repository), "v1").test_evaluations == before + 1
     measure(repository, "v1", split="test", overrides=("evaluation.test_env_num=5",))
-    assert show(user(repository), "v1").test_evaluations == before + 2
+    assert ask(show, user(repository), "v1").test_evaluations == before + 2
     measure(repository, "v1", split="selection")
-    found = show(user(repository), "v1")
+    found = ask(show, user(repository), "v1")
     assert (found.test_evaluations, len(found.evaluations)) == (before + 2, before + 3)
 
 
@@ -161,20 +162,20 @@ def test_a_score_that_is_not_above_what_needs_no_question_is_named_where_scores_
     best = BestShortcut(score=1.0, rule='always "yes"')
     report = ShortcutReport(items=1, sample=1, best=dict.fromkeys(Split, best))
     monkeypatch.setattr("skillgit.plugin.shortcuts.measure_shortcuts", lambda *_: report)
-    assert show(user(repository), "v0").shortcuts == (), "it was not measured yet"
+    assert ask(show, user(repository), "v0").shortcuts == (), "it was not measured yet"
     evaluated = measure(repository, "v0", split="all")
     sentences = [text for text in evaluated.warnings if "without the question" in text]
     assert [sentence.partition(":")[0] for sentence in sentences] == ["v0"] * 3
     assert all('is not above 1.0000, which always "yes" scores there' in sentence for sentence in sentences)
     assert (
         {sentence.removeprefix("v0: ") for sentence in sentences}
-        >= set(show(user(repository), "v0").shortcuts)
+        >= set(ask(show, user(repository), "v0").shortcuts)
         != set()
     )
     report.best.update(dict.fromkeys(Split, BestShortcut(score=0.0, rule="the last choice")))
     again = measure(repository, "v0", split="all")
     assert [text for text in again.warnings if "without the question" in text] == []
-    assert show(user(repository), "v0").shortcuts == ()
+    assert ask(show, user(repository), "v0").shortcuts == ()
 
 
 def test_without_notes_nothing_is_written(repository):
@@ -267,7 +268,7 @@ def test_the_configuration_is_the_run_s_or_the_user_s(repository, tmp_path):
     assert "--config" in caught.value.hint
     found = measure(clone, "small/v1", config="demo", overrides=("evaluation.sel_env_num=20",))
     assert found.config == "demo"
-    assert found.arms[0].splits[0].overall.hard == show(user(repository), "v1").row.score
+    assert found.arms[0].splits[0].overall.hard == ask(show, user(repository), "v1").row.score
     git("fetch", "-q", "origin", "refs/skillgit/*:refs/skillgit/*", cwd=clone)
     assert measure(clone, "small/v1").config == "run small"
 

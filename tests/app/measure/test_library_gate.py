@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from asking import ask
 from program import git
 from trained_runs import user
 
@@ -43,7 +44,7 @@ def verdict(root: Path, description: str, *, path: str = OWN, name: str = ""):
     write(repository / path, description, name)
     git("add", "-A", cwd=repository)
     git(*WHO, "commit", "-qm", "edit", cwd=repository)
-    return library_gate(user(repository), "main", "HEAD", root / "lib")
+    return ask(library_gate, user(repository), "main", "HEAD", root / "lib")
 
 
 def test_an_honest_edit_passes(seeded):
@@ -73,4 +74,4 @@ def test_a_second_skill_of_a_name_is_refused(seeded):
 
 def test_a_library_that_is_none_is_refused(seeded):
     with pytest.raises(NotFoundError, match="no installed skills"):
-        library_gate(user(seeded / "repository"), "main", "main", Path("nowhere"))
+        ask(library_gate, user(seeded / "repository"), "main", "main", Path("nowhere"))

@@ -8,6 +8,7 @@ from itertools import permutations
 from typing import TYPE_CHECKING
 
 import pytest
+from asking import ask
 from once import once
 from program import QUICK, attempt, git, new_repository, skillgit
 from soaking import soak
@@ -57,7 +58,7 @@ def noted(repository: Path) -> set[str]:
 
 
 def test_an_intervention_and_a_step_of_the_same_number_are_two(repository):
-    i1, r3 = (resolve(user(repository), name) for name in ("i1", "r3"))
+    i1, r3 = (ask(resolve, user(repository), name) for name in ("i1", "r3"))
     assert (i1.row.step, r3.row.step) == (3, 3)
     found = measure(repository, "i1", "r3")
     assert [(arm.name, arm.commit) for arm in found.arms] == [("i1", i1.commit), ("r3", r3.commit)]
@@ -75,7 +76,7 @@ def test_an_intervention_and_a_step_of_the_same_number_are_two(repository):
     [("retest", ("i1", "r3")), *(soak(command, ("i1", "r3", "r1", "v0")) for command in ("retest", "eval"))],
 )
 def test_notes_land_on_the_commits_that_were_measured_with_their_own_outcomes(alike, tmp_path, command, names):
-    commits = {name: resolve(user(alike), name).commit for name in names}
+    commits = {name: ask(resolve, user(alike), name).commit for name in names}
     own = {}
     for place, chosen in enumerate([(name,) for name in names] + list(permutations(names, 2)) + [names]):
         repository = shutil.copytree(alike, tmp_path / str(place))
@@ -96,7 +97,7 @@ def test_notes_land_on_the_commits_that_were_measured_with_their_own_outcomes(al
 def test_the_gate_does_not_take_the_score_of_another_commit(repository):
     """The head has the text of i1; what is noted of r3 says nothing about it."""
     measure(repository, "i1", "r3", "v0")
-    skills = {name: resolve(user(repository), name).commit for name in ("v0", "r3", "i1")}
+    skills = {name: ask(resolve, user(repository), name).commit for name in ("v0", "r3", "i1")}
     judged = {}
     for head in ("r3", "i1"):
         done = attempt(

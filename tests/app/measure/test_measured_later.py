@@ -7,6 +7,7 @@ import shutil
 from typing import TYPE_CHECKING
 
 import pytest
+from asking import ask
 from program import git
 from trained_runs import RUN, Quiet, small_run, user
 
@@ -46,18 +47,20 @@ def rewrite_note(folder: Path, commit: str, line: str) -> None:
 def test_the_hint_of_a_comparison_leads_to_one(edited):
     folder, head = edited
     with pytest.raises(NotFoundError, match=r"v\d+ was not measured on single items") as caught:
-        items(user(folder), "best", head)
+        ask(items, user(folder), "best", head)
     assert "skillgit eval" in caught.value.hint
-    assert stat(user(folder), "best", head).fixed is None
+    assert ask(stat, user(folder), "best", head).fixed is None
     measure(folder, head)
-    found = items(user(folder), "best", head)
+    found = ask(items, user(folder), "best", head)
     assert len(found.rows) == 20
     assert not found.missing
     assert any("a note tells it" in note for note in found.notes)
-    assert {row.task_type for row in found.rows} == {row.task_type for row in items(user(folder), "v0", "best").rows}
-    told = stat(user(folder), "best", head)
+    assert {row.task_type for row in found.rows} == {
+        row.task_type for row in ask(items, user(folder), "v0", "best").rows
+    }
+    told = ask(stat, user(folder), "best", head)
     assert (told.fixed, told.broken) == (len(found.fixed), len(found.broken))
-    newest = item_story(user(folder), RUN, found.rows[0].item).attempts[-1]
+    newest = ask(item_story, user(folder), RUN, found.rows[0].item).attempts[-1]
     assert newest.outcome is not None
     assert newest.outcome.noted
 
@@ -70,7 +73,7 @@ def test_other_items_of_the_same_names_do_not_count(edited):
     other = json.dumps(note | {"item_set": "0123456789ab"})
     rewrite_note(folder, commit, other)
     with pytest.raises(NotFoundError, match="was not measured on single items"):
-        items(user(folder), "best", head)
+        ask(items, user(folder), "best", head)
 
 
 def test_the_hint_of_a_verification_leads_to_one(edited):

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
+from asking import ask
 from program import git, refs
 from trained_runs import RUN, Quiet, small_run, user
 
@@ -79,7 +80,7 @@ def test_another_model_stands_beside_the_run_s_own(trained, other):
     assert row.score == pytest.approx(row.own_score + row.comparison.delta)
     assert [(one.aspect, one.a, one.b) for one in found.differs] == [("target", "offline/reader", OTHER)]
     assert (row.p, row.comparison.p) == (None, None), "no test tells a model from a text"
-    table = matrix(user(trained), None, "selection")
+    table = ask(matrix, user(trained), None, "selection")
     assert table.models == ("offline/reader", OTHER)
     cells = {cell.model: cell for cell in table.rows[row.version].cells}
     assert (cells[OTHER].score, cells[OTHER].n, cells[OTHER].source, cells[OTHER].differs) == (
@@ -89,7 +90,7 @@ def test_another_model_stands_beside_the_run_s_own(trained, other):
         (),
     )
     assert cells["offline/reader"].source == "run"
-    assert items(user(trained), None, ItemsRequest(flaky=True)).rows == (), "another model is no noise"
+    assert ask(items, user(trained), None, ItemsRequest(flaky=True)).rows == (), "another model is no noise"
 
 
 def test_a_model_may_be_named_without_its_backend(other):
@@ -110,7 +111,7 @@ def test_what_it_costs_is_told_and_nothing_spent(trained):
 
 
 def test_looks_at_the_test_split_are_counted_and_paired_with_the_end_of_the_run(trained):
-    before = show(user(trained), "v0").test_evaluations
+    before = ask(show, user(trained), "v0").test_evaluations
     (row,) = again(trained, "v0", split="test").rows
     assert row.test_reads == before + 1
     assert (row.comparison.n, row.comparison.delta) == (8, 0.0)
@@ -120,7 +121,7 @@ def test_other_items_are_told_and_not_compared(trained):
     found = again(trained, "v0", overrides=("evaluation.sel_env_num=5",))
     assert [one.aspect for one in found.differs] == ["items"]
     assert (found.rows[0].comparison, found.rows[0].p, found.rows[0].found.n) == (None, None, 5)
-    (first, *_) = matrix(user(trained), None, "selection").rows
+    (first, *_) = ask(matrix, user(trained), None, "selection").rows
     assert [(cell.n, cell.differs, cell.others) for cell in first.cells] == [(20, (), 1)], "what compares stands"
 
 

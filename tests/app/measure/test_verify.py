@@ -6,6 +6,7 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 import pytest
+from asking import ask
 from hypothesis import given
 from hypothesis import strategies as st
 from program import git, refs
@@ -17,7 +18,7 @@ from skillgit.app.history.show import show
 from skillgit.app.measure.requests import EvalRequest
 from skillgit.app.measure.verify import ALPHA, Claim, claim_of, judge, verify
 from skillgit.app.workspace.revision import event_in
-from skillgit.app.workspace.workspace import open_workspace
+from skillgit.app.workspace.workspace import Workspace
 from skillgit.domain.evaluation import Evaluation, FailedToEvaluate, Metric, Scored, Split
 from skillgit.domain.gate_decision import GateRule
 from skillgit.domain.statistics import binomial_test
@@ -77,10 +78,10 @@ def test_other_items_or_another_target_are_not_comparable_and_cost_nothing(train
 
 
 def test_looks_at_the_test_split_are_counted(trained):
-    before = show(user(trained), "v0").test_evaluations
+    before = ask(show, user(trained), "v0").test_evaluations
     found, _ = verified(trained, "v0", split="test", sample=4)
     assert (found.verdict.word, found.test_reads) == ("consistent", before + 1)
-    assert show(user(trained), "v0").test_evaluations == before + 1
+    assert ask(show, user(trained), "v0").test_evaluations == before + 1
     note = json.loads(git("notes", "--ref=skillgit/evals", "show", f"{RUN}/v0", cwd=trained).out)
     assert (note["n"], note["sampled_of"], len(note["outcomes"])) == (4, 8, 4)
 
@@ -115,7 +116,7 @@ def test_outcomes_that_do_not_add_up_to_the_claim_are_not_believed(context, repo
     for sample in transitions()[:2]:
         doctored = {"selection.json": rows(evaluation("1 2"))} if sample.event.title.startswith("answer") else {}
         writer.append(sample.event, sample.skill, sample.evidence | doctored)
-    with open_workspace(context) as workspace:
+    with Workspace(context) as workspace:
         claim, outcomes = claim_of(workspace, event_in(workspace, "v1"), Split.SELECTION)
     assert (claim.score, claim.paired, outcomes) == (0.6, False, None)
     assert claim.remark == "the recorded outcomes add up to 0.2000, not to the claimed 0.6000"

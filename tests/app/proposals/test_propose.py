@@ -8,6 +8,7 @@ import shutil
 from typing import TYPE_CHECKING
 
 import pytest
+from asking import ask
 from once import once
 from program import git, refs
 from town_host import TOWN as EVENTS
@@ -134,21 +135,21 @@ def test_nothing_new_spends_nothing_and_moves_nothing(one):
 def test_a_rule_that_was_merged_still_has_its_story(one):
     git("merge", "-q", "--ff-only", "propose/town", cwd=one)
     message = git("log", "-1", "--format=%B", cwd=one).out
-    story = why(user(one), LEARNED, "main")
+    story = ask(why, user(one), LEARNED, "main")
     assert (story.here, story.origin.run, story.origin.version) == (True, proposed(one, "town").proposals[0].run, 1)
     assert story.failures
-    assert [row.run for row in blame(user(one), "main").lines if LEARNED in row.text] == [story.origin.run]
+    assert [row.run for row in ask(blame, user(one), "main").lines if LEARNED in row.text] == [story.origin.run]
     with pytest.raises(NotFoundError, match=f"no rule of town in run {story.origin.run}, now or before"):
-        why(user(one), "no such words anywhere")
+        ask(why, user(one), "no such words anywhere")
     # whoever writes the trailer below another text has forged nothing
     edit(one, LEARNED, f"{LEARNED}, in ink")
     git("commit", "-q", "--amend", "-m", message, cwd=one)
-    forgery = why(user(one), LEARNED, "main")
+    forgery = ask(why, user(one), LEARNED, "main")
     assert (forgery.origin, forgery.rule.text.count("in ink")) == (None, 1)
     # where the newest run trains another skill, the way to this one is said
     proposed(one, "county")
     with pytest.raises(NotFoundError, match="no rule of county") as missing:
-        why(user(one), "no such words anywhere")
+        ask(why, user(one), "no such words anywhere")
     assert missing.value.hint == f"skillgit why 'no such words anywhere' --rev {story.origin.run}"
 
 

@@ -3,12 +3,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from asking import ask
 from remembered import remembered
 from sample_run import RUN, evaluation, started, write_run
 
 from skillgit.app.history.status import status
 from skillgit.app.recorded.stagnation import Cause, diagnose, of_run, refused, remark
-from skillgit.app.workspace.workspace import open_workspace
+from skillgit.app.workspace.workspace import Workspace
 from skillgit.domain.evaluation import Metric
 from skillgit.domain.event import Event
 from skillgit.domain.gate_decision import Decision, GateRule
@@ -81,17 +82,17 @@ def test_it_is_told_at_every_so_many_steps_and_not_after_other_events():
 
 def test_status_shows_it_for_an_unfinished_run(context, repo, monkeypatch):
     write_run(repo, events=3)
-    with open_workspace(context) as workspace:
+    with Workspace(context) as workspace:
         assert of_run(workspace, RUN) is None
     monkeypatch.setattr("skillgit.app.recorded.stagnation.DIAGNOSE_AFTER", 1)
-    found = status(context).diagnosis
+    found = ask(status, context).diagnosis
     assert (found.cause, found.steps) == (Cause.COARSE, 1)
 
 
 def test_a_finished_run_has_an_outcome_and_no_diagnosis(context, records, monkeypatch):
     assert records
     monkeypatch.setattr("skillgit.app.recorded.stagnation.DIAGNOSE_AFTER", 1)
-    assert status(context).diagnosis is None
+    assert ask(status, context).diagnosis is None
 
 
 def test_what_persons_did_is_no_refused_step_and_an_edit_by_hand_begins_anew():

@@ -3,12 +3,13 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import pytest
+from asking import ask
 from sample_run import RUN, evaluation
 
 from skillgit.app.history.show import show
 from skillgit.app.recorded.evaluation_notes import as_note, known_evaluations, reads_of_test, record
 from skillgit.app.recorded.score_summary import scores
-from skillgit.app.workspace.workspace import open_workspace
+from skillgit.app.workspace.workspace import Workspace
 from skillgit.domain.evaluation import Split
 from skillgit.index import queries
 from skillgit.store import notes, refs
@@ -23,7 +24,7 @@ def note(passed="1 2 3", split=Split.TEST, time=LATER):
 
 
 def test_a_note_tells_what_was_measured_and_how(context, records):
-    with open_workspace(context) as workspace:
+    with Workspace(context) as workspace:
         assert record(workspace, {records[0].commit: [note()]}, LATER) == 1
         row = queries.row_of_version(workspace.index, RUN, 0)
         final, noted = known_evaluations(workspace, records[0].commit, row)
@@ -56,7 +57,7 @@ def test_a_note_tells_what_was_measured_and_how(context, records):
 
 def test_several_notes_are_written_in_one_batch_and_equal_ones_once(context, records, repo):
     one, two = records[0].commit, records[1].commit
-    with open_workspace(context) as workspace:
+    with Workspace(context) as workspace:
         assert record(workspace, {one: [note(), note(split=Split.SELECTION)], two: [note("5")]}, LATER) == 3
         tip = repo.tip(refs.NOTES)
         assert not repo.commit(tip).parent_ids
@@ -68,16 +69,16 @@ def test_several_notes_are_written_in_one_batch_and_equal_ones_once(context, rec
 
 @pytest.mark.usefixtures("records")
 def test_show_tells_what_is_known_and_counts_looks_at_the_test_split(context, records):
-    before = show(context, "v0")
+    before = ask(show, context, "v0")
     assert (len(before.evaluations), before.test_evaluations) == (1, 1)
-    with open_workspace(context) as workspace:
+    with Workspace(context) as workspace:
         lines = [note("1"), note("2", Split.SELECTION), note("1 2")]
         record(workspace, {records[0].commit: lines, records[2].commit: [note("7")]}, LATER)
-    after = show(context, "v0")
+    after = ask(show, context, "v0")
     assert [found.split for found in after.evaluations] == ["test", "test", "selection", "test"]
     assert after.test_evaluations == reads_of_test(after.evaluations) == 3
-    assert show(context, "r2").test_evaluations == 1
-    assert show(context, "v1").test_evaluations == 0
+    assert ask(show, context, "r2").test_evaluations == 1
+    assert ask(show, context, "v1").test_evaluations == 0
 
 
 @pytest.mark.parametrize(
@@ -95,5 +96,5 @@ def test_show_tells_what_is_known_and_counts_looks_at_the_test_split(context, re
 )
 def test_what_strangers_write_into_notes_is_passed_over(line, context, records, monkeypatch):
     monkeypatch.setattr("skillgit.index.version_queries.note_lines", lambda *_: (line,))
-    with open_workspace(context) as workspace:
+    with Workspace(context) as workspace:
         assert known_evaluations(workspace, records[2].commit, None) == ()

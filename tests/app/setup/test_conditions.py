@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
+from asking import ask
 from hypothesis import given
 from hypothesis import strategies as st
 from once import once
@@ -130,10 +131,10 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("aspect", sampled([name for name in RUNS if name != "one"], 4))
 def test_two_runs_are_tested_against_each_other_only_where_they_measured_alike(runs, aspect):
     matters = aspect != "seed"
-    found = items(user(runs), f"{aspect}/v0", "one/best")
+    found = ask(items, user(runs), f"{aspect}/v0", "one/best")
     assert [one.aspect.value for one in found.differs] == [aspect]
     assert (found.p is None, found.p_worse is None) == (matters, matters)
-    assert stat(user(runs), f"{aspect}/v0", "one/best").differs == found.differs
+    assert ask(stat, user(runs), f"{aspect}/v0", "one/best").differs == found.differs
     text = skillgit("diff", f"{aspect}/v0", "one/best", "--items", cwd=runs).out
     first, *rest = text.splitlines()
     assert first == f"! {found.differs[0].sentence}"
@@ -147,7 +148,7 @@ def test_two_runs_are_tested_against_each_other_only_where_they_measured_alike(r
 
 
 def test_within_a_run_nothing_differs(runs):
-    found = items(user(runs), "one/v0", "one/best")
+    found = ask(items, user(runs), "one/v0", "one/best")
     assert found.differs == ()
     assert found.p is not None
 
@@ -173,23 +174,23 @@ def test_verify_and_eval_say_that_parameters_are_others(runs, tmp_path):
 
 def test_items_that_nobody_measured_are_neither_fixed_nor_broken_nor_missing(runs):
     context = user(runs)
-    stopped = [row for row in log(context, LogRequest(words=("one",))).rows if row.bound]
+    stopped = [row for row in ask(log, context, LogRequest(words=("one",))).rows if row.bound]
     assert stopped
     for row in stopped:
-        evaluation = show(context, row.commit).event.evaluation
+        evaluation = ask(show, context, row.commit).event.evaluation
         name = f"one/r{row.step}"
-        found = items(context, "one/v0", name)
+        found = ask(items, context, "one/v0", name)
         assert (len(found.rows), len(found.not_measured)) == (evaluation.n, evaluation.unneeded)
         assert found.missing == ()
         kinds = (found.fixed, found.broken, found.stable_pass, found.stable_fail, found.not_measured)
         assert sorted(item for kind in kinds for item in kind) == [change.item for change in found.rows]
-        assert {change.change for change in show(context, row.commit).items} >= {"not-measured"}
+        assert {change.change for change in ask(show, context, row.commit).items} >= {"not-measured"}
         settled = f"{evaluation.unneeded} of {evaluation.n} not measured (the decision was settled)"
         for command in (("diff", "one/v0", name, "--items"), ("show", name)):
             text = skillgit(*command, cwd=runs).out
             assert settled in text
             assert "missing" not in text
-        if not show(context, row.commit).event.broken:
+        if not ask(show, context, row.commit).event.broken:
             among = f"broken among the {evaluation.n - evaluation.unneeded} measured"
             assert among in skillgit("show", name, cwd=runs).out
 

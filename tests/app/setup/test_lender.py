@@ -10,7 +10,7 @@ from sample_run import START, started
 
 from skillgit.app.setup.basis import Lender, find_lender
 from skillgit.app.workspace.revision import DEFAULT_RUN
-from skillgit.app.workspace.workspace import open_workspace
+from skillgit.app.workspace.workspace import Workspace
 from skillgit.domain.event import Models
 from skillgit.errors import RevisionNotFoundError
 from skillgit.store.event_writer import RunWriter
@@ -31,7 +31,7 @@ def begin(repo, *runs: tuple[str, str, Models]) -> None:
 
 
 def found(context, skill: str = MINE) -> Lender | None:
-    with open_workspace(context) as workspace:
+    with Workspace(context) as workspace:
         return find_lender(workspace, skill)
 
 

@@ -19,7 +19,7 @@ from skillgit.app.recorded import evidence_json
 from skillgit.app.setup.comparable_conditions import environment_change
 from skillgit.app.setup.config.load import load_config
 from skillgit.app.setup.run_setup import set_up
-from skillgit.app.workspace.workspace import open_workspace
+from skillgit.app.workspace.workspace import Workspace
 from skillgit.calls.client import Calls, Caps
 from skillgit.calls.ledger import Ledger
 from skillgit.domain.evaluation import Split
@@ -191,7 +191,7 @@ def known(workspace, context, *overrides):
 
 def test_what_a_run_recorded_stands_for_a_measurement_under_the_same_setup_alone(repository):
     context = context_in(repository)
-    with open_workspace(context) as workspace:
+    with Workspace(context) as workspace:
         assert len(known(workspace, context)) == len(known(workspace, context, "train.seed=7")) == 3
         for name in ("option", "target model", "temperature", "reasoning effort", "length of replies", "judge model"):
             assert known(workspace, context, OVERRIDES[name]) == {}, name
@@ -202,14 +202,14 @@ def test_what_a_run_recorded_stands_for_a_measurement_under_the_same_setup_alone
 def test_what_a_note_tells_counts_under_the_same_setup_alone(repository):
     context = context_in(repository)
     skillgit("eval", "one/v0", "--split", "selection", "-o", "calls.temperature=0.5", cwd=repository)
-    with open_workspace(context) as workspace:
+    with Workspace(context) as workspace:
         assert len(known(workspace, context, "calls.temperature=0.5")) == 3
         assert known(workspace, context, "calls.temperature=0.7") == {}
 
 
 def test_a_run_of_another_environment_is_not_comparable(repository):
     context = context_in(repository)
-    with open_workspace(context) as workspace:
+    with Workspace(context) as workspace:
         setup = set_up(load_config(context, "run.yaml"))
         start = read_run(workspace.repo, "one")[0]
         assert start.event.environment == setup.task.digest
@@ -221,7 +221,7 @@ def test_a_run_of_another_environment_is_not_comparable(repository):
 
 def test_another_version_of_a_package_keeps_runs_comparable_and_measures_anew(repository, monkeypatch):
     context = context_in(repository)
-    with open_workspace(context) as workspace:
+    with Workspace(context) as workspace:
         setup = set_up(load_config(context, "run.yaml"))
         older, newer = (
             replace(setup, task=replace(setup.task, source=PluginSource(name="sums", version=f"mine {number}")))

@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 
 import pytest
+from asking import ask
 from documents import page
 from hypothesis import given
 from hypothesis import strategies as st
@@ -201,7 +202,7 @@ def test_skills_are_found_in_folders_and_a_document_stands_for_its_folder(empty)
     write(home / "skills" / "demo")
     write(home / "skills" / "second")
     write(home / ".git" / "demo")
-    found = lint(empty, ("skills", "skills/demo/SKILL.md"))
+    found = ask(lint, empty, ("skills", "skills/demo/SKILL.md"))
     assert [skill.place for skill in found.skills] == ["skills/demo", "skills/second", "skills/demo"]
     assert [fault.rule for skill in found.skills for fault in skill.faults] == ["name-folder"]
     assert (found.errors, found.warnings) == (1, 0)
@@ -212,15 +213,15 @@ def test_a_symbolic_link_and_a_folder_without_a_skill_are_told(empty):
     (folder / "link.md").symlink_to("/etc/hostname")
     (folder / "copy.md").symlink_to("SKILL.md")
     (folder / "up.md").symlink_to("../secret.md")
-    faults = {fault.path: fault.rule for fault in lint(empty, ("demo",)).skills[0].faults}
+    faults = {fault.path: fault.rule for fault in ask(lint, empty, ("demo",)).skills[0].faults}
     assert faults == {"link.md": "link-leads-out", "copy.md": "symbolic-link", "up.md": "link-leads-out"}
     (empty.directory / "notes").mkdir()
     with pytest.raises(NotFoundError, match="no skill in notes"):
-        lint(empty, ("notes",))
+        ask(lint, empty, ("notes",))
     (empty.directory / "notes" / "a.md").write_text("x")
-    assert [fault.rule for fault in lint(empty, ("notes",)).skills[0].faults] == ["document-missing"]
+    assert [fault.rule for fault in ask(lint, empty, ("notes",)).skills[0].faults] == ["document-missing"]
     with pytest.raises(NotFoundError, match="neither a path nor a revision"):
-        lint(empty, ("nowhere",))
+        ask(lint, empty, ("nowhere",))
 
 
 @pytest.mark.usefixtures("records")
@@ -230,7 +231,7 @@ def test_every_commit_of_a_run_holds_a_valid_skill(context, repo):
         if "/evidence/" in name or name.startswith("refs/notes/"):
             continue
         for commit in repo.raw.walk(repo.raw.references[name].peel().id):
-            found = lint(context, (str(commit.id),))
+            found = ask(lint, context, (str(commit.id),))
             assert found.errors == 0, found
             seen += len(found.skills)
     assert seen > 10
@@ -238,7 +239,7 @@ def test_every_commit_of_a_run_holds_a_valid_skill(context, repo):
 
 @pytest.mark.usefixtures("records")
 def test_a_version_is_checked_as_its_commit_has_it_and_not_as_the_work_tree_does(context):
-    found = lint(context, ("v2",))
+    found = ask(lint, context, ("v2",))
     assert [skill.name for skill in found.skills] == ["demo"]
     assert found.skills[0].place.endswith(":skills/demo")
 
@@ -255,7 +256,7 @@ def test_a_folder_that_is_no_skill_is_told_what_it_lacks_and_its_files_are_not_r
     (folder / "a.txt").write_bytes(b"\r\n")
     (folder / "deep" / "link").symlink_to("/etc/hostname")
     os.mkfifo(folder / "deep" / "pipe")
-    (skill,) = lint(empty, ("home",)).skills
+    (skill,) = ask(lint, empty, ("home",)).skills
     assert [fault.rule for fault in skill.faults] == ["document-missing"]
 
 

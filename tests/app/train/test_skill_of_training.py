@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 
 import pytest
+from asking import ask
 from sample_run import seed_skill, write_run
 
 from skillgit.app.setup.skill_tasks import tasks_of_skill
@@ -56,7 +57,7 @@ def test_the_tasks_are_those_of_the_repository_wherever_the_command_is_typed(hom
         "tasks/default",
         ("train.seed=3",),
     )
-    assert tasks_of_skill(there) == (home.directory / "tasks" / "town.jsonl").resolve()
+    assert ask(tasks_of_skill, there) == (home.directory / "tasks" / "town.jsonl").resolve()
 
 
 def test_data_that_the_user_names_and_other_environments_stay(home):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 
 import pytest
+from asking import ask
 from sample_run import ITEMS, RUN
 
 from skillgit.app.history.bisect import bisect
@@ -27,7 +28,7 @@ PLAIN = Screen(unicode=True)
 
 
 def told(context, item: str) -> dict[str, str]:
-    return {commit: moved[item] for commit, moved in log(context, Events(items=(item,))).flips.items()}
+    return {commit: moved[item] for commit, moved in ask(log, context, Events(items=(item,))).flips.items()}
 
 
 @pytest.fixture
@@ -69,7 +70,7 @@ def test_a_clone_without_evidence_tells_it_too_and_claims_nothing_of_other_items
 
 @pytest.mark.usefixtures("dropped")
 def test_an_item_is_not_judged_by_what_is_left(context):
-    story = item_story(context, None, "q05")
+    story = ask(item_story, context, None, "q05")
     assert (story.first, story.is_first, story.flips) == ("v3", False, ("v0..v3",))
     assert (story.solved, story.measured, story.unknown) == (1, 2, 2)
     lost = {attempt.name: attempt for attempt in story.attempts if attempt.absence is Absence.DROPPED}
@@ -86,16 +87,16 @@ def test_an_item_is_not_judged_by_what_is_left(context):
 
 @pytest.mark.usefixtures("dropped")
 def test_a_version_that_solved_it_before_anything_was_dropped_is_the_first(context):
-    story = item_story(context, None, "q01")
+    story = ask(item_story, context, None, "q01")
     assert (story.first, story.is_first) == ("v0", True)
-    never = item_story(context, None, "q10")
+    never = ask(item_story, context, None, "q10")
     assert (never.first, never.is_first) == ("", False)
     assert "no version is known to solve it" in "\n".join(story_lines(never, PLAIN))
 
 
 @pytest.mark.usefixtures("dropped")
 def test_the_table_tells_unknown_from_unmeasured(context):
-    table = items(context, None, ItemsRequest())
+    table = ask(items, context, None, ItemsRequest())
     assert [column.absence for column in table.columns] == [None, Absence.DROPPED, Absence.DROPPED, None]
     text = list(table_lines(table, PLAIN))
     q05 = next(line for line in text if line.startswith("q05"))
@@ -120,19 +121,19 @@ def test_a_bisection_says_what_was_dropped_and_what_messages_tell(context):
 @pytest.mark.usefixtures("dropped")
 def test_a_comparison_of_what_was_dropped_names_how_to_measure_it(context):
     with pytest.raises(NotFoundError, match="the evidence of v1 was dropped") as caught:
-        item_diff(context, "v1", "v2")
+        ask(item_diff, context, "v1", "v2")
     assert caught.value.hint == f"measure it here: skillgit eval {RUN}/v1 --split selection"
 
 
 @pytest.mark.usefixtures("bare")
 def test_a_comparison_in_a_clone_names_how_to_bring_evidence(context):
     with pytest.raises(NotFoundError, match="the evidence of v1 is not here") as caught:
-        item_diff(context, "v1", "v2")
+        ask(item_diff, context, "v1", "v2")
     assert caught.value.hint.endswith(BRING)
 
 
 @pytest.mark.usefixtures("dropped")
 def test_a_trajectory_that_was_dropped_is_gone(context):
     with pytest.raises(NotFoundError, match="there is no trajectory of q05 under v1") as caught:
-        item_trajectory(context, "q05", "v1")
+        ask(item_trajectory, context, "q05", "v1")
     assert caught.value.hint == "its evidence was dropped, and what happened with it"

@@ -9,6 +9,7 @@ from itertools import count
 from pathlib import Path
 
 import pytest
+from asking import ask
 from sample_run import RUN, as_json, clock_from, transitions, write_run
 
 from skillgit.app.history.status import status
@@ -104,8 +105,8 @@ def test_a_run_that_cannot_be_read_is_a_problem_not_an_error(context, repo, reco
         assert found.runs == 1
         assert stray.strip() in {problem.commit for problem in found.problems}
     write_run(repo, "other", events=2)
-    assert status(context).broken == (RUN,)
-    assert status(context).run.name == "other"
+    assert ask(status, context).broken == (RUN,)
+    assert ask(status, context).run.name == "other"
 
 
 def test_no_runs_are_no_problem_and_an_unknown_one_is_an_error(context):

@@ -4,6 +4,7 @@ import subprocess
 from datetime import timedelta
 
 import pytest
+from asking import ask
 from sample_run import RUN, START, write_run
 
 from skillgit.app.history.log import log
@@ -25,12 +26,12 @@ def git(repo, *arguments):
 
 
 def test_a_folded_run_looks_as_it_did(context, repo, records):
-    before = log(context).rows
+    before = ask(log, context).rows
     assert gc(context, FOLD) == (Tidied(run=RUN, folded=2, attic=2),)
-    after = log(context).rows
+    after = ask(log, context).rows
     assert [row.commit for row in after] == [row.commit for row in before]
-    assert resolve(context, "r2").commit == records[2].commit
-    assert show(context, "r5").row.commit == records[7].commit
+    assert ask(resolve, context, "r2").commit == records[2].commit
+    assert ask(show, context, "r5").row.commit == records[7].commit
     assert fsck(context, None, deep=True).problems == ()
     assert gc(context, FOLD) == (Tidied(run=RUN, attic=2),)
     assert gc(context, GcRequest(unfold=True)) == (Tidied(run=RUN, unfolded=2),)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from asking import ask
 from chronicle import RUN, Chronicle
 from hypothesis import given, settings
 from program import skillgit
@@ -17,8 +18,8 @@ from skillgit.app.attribution.provenance import blame
 from skillgit.app.history.completion import revisions
 from skillgit.app.history.diff.rules import rule_diff
 from skillgit.app.recorded.outcomes import load
-from skillgit.app.workspace.revision import resolve, resolve_in
-from skillgit.app.workspace.workspace import open_workspace
+from skillgit.app.workspace.revision import resolve
+from skillgit.app.workspace.workspace import Workspace
 from skillgit.domain.event import Event
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.proposal import Origin
@@ -60,11 +61,11 @@ def test_the_run_has_every_kind_of_event(chronicle):
 
 
 def test_every_event_is_found_by_its_address(context, chronicle):
-    with open_workspace(context) as workspace:
+    with Workspace(context) as workspace:
         for record in chronicle:
             address = record.event.address
-            found = resolve_in(workspace, str(address))
-            assert found == resolve_in(workspace, address.label)
+            found = resolve(workspace, str(address))
+            assert found == resolve(workspace, address.label)
             assert (found.commit, found.row.address) == (record.commit, address)
 
 
@@ -73,15 +74,15 @@ def test_every_event_is_found_by_its_address(context, chronicle):
 def test_every_event_of_any_run_is_found_by_its_address(tmp_path_factory, made):
     repo = Repo.init(tmp_path_factory.mktemp("repo"))
     records = Chronicle(repo, told(made).finished()).go_on().records
-    with open_workspace(user(repo.workdir.resolve())) as workspace:
+    with Workspace(user(repo.workdir.resolve())) as workspace:
         rows = queries.log_rows(workspace.index, RUN)
         assert {row.address for row in rows} == {record.event.address for record in records}
         for record in records:
-            assert resolve_in(workspace, str(record.event.address)).commit == record.commit
+            assert resolve(workspace, str(record.event.address)).commit == record.commit
 
 
 def test_what_passed_the_gate_is_found_by_its_number_as_well(context, chronicle):
-    assert resolve(context, "i2").commit == resolve(context, "v3").commit == chronicle[8].commit
+    assert ask(resolve, context, "i2").commit == ask(resolve, context, "v3").commit == chronicle[8].commit
 
 
 @pytest.mark.parametrize(
@@ -90,7 +91,7 @@ def test_what_passed_the_gate_is_found_by_its_number_as_well(context, chronicle)
 )
 @pytest.mark.usefixtures("chronicle")
 def test_one_step_back_from_beside_the_line_is_the_version_that_the_run_stood_at(context, text, place):
-    assert resolve(context, text).commit == resolve(context, place).commit
+    assert ask(resolve, context, text).commit == ask(resolve, context, place).commit
 
 
 @pytest.mark.parametrize(
@@ -109,19 +110,19 @@ def test_one_step_back_from_beside_the_line_is_the_version_that_the_run_stood_at
 @pytest.mark.usefixtures("chronicle")
 def test_an_address_that_no_event_has_is_refused_with_a_reason(context, text, message):
     with pytest.raises(RevisionNotFoundError, match=message) as caught:
-        resolve(context, text)
+        ask(resolve, context, text)
     assert caught.value.hint
 
 
 def test_a_run_without_an_end_has_not_finished(context, repo):
     Chronicle(repo, story()).go_on(3)
     with pytest.raises(RevisionNotFoundError, match="has not finished"):
-        resolve(context, "end")
+        ask(resolve, context, "end")
 
 
 def test_git_is_asked_where_a_branch_is_named_like_an_event_of_no_run(context, repo, chronicle):
     repo.raw.references.create("refs/heads/topic/s2", chronicle[0].commit)
-    assert resolve(context, "topic/s2").commit == chronicle[0].commit
+    assert ask(resolve, context, "topic/s2").commit == chronicle[0].commit
 
 
 def test_the_beginning_of_an_id_may_look_like_an_address(context, repo, chronicle):
@@ -131,7 +132,7 @@ def test_the_beginning_of_an_id_may_look_like_an_address(context, repo, chronicl
         made = str(repo.raw.create_commit(None, signature, signature, f"{count}\n", tip.tree_id, []))
         if re.match(r"[eb]\d{5}", made):
             break
-    assert resolve(context, made[:6]).commit == made
+    assert ask(resolve, context, made[:6]).commit == made
 
 
 def labels_in(lines):
@@ -154,18 +155,18 @@ def test_every_label_of_the_log_is_a_revision(repo, chronicle):
 
 def test_every_label_of_the_screens_and_the_shell_is_a_revision(context, chronicle):
     del chronicle
-    with open_workspace(context) as workspace:
+    with Workspace(context) as workspace:
         rows = queries.log_rows(workspace.index, RUN)
         painted = [event_row(row, Screen(width=100), rows[0].time) for row in rows]
         live = [event_line(row, Screen(width=100))[2:] for row in rows]
         for listed in (painted, live):
             texts = ["".join(part.text for part in parts) for parts in listed]
-            found = [resolve_in(workspace, label).commit for label in labels_in(texts)]
+            found = [resolve(workspace, label).commit for label in labels_in(texts)]
             assert found == [row.commit for row in rows]
         columns = load(workspace, RUN, with_rejected=True).texts
         assert {"r3", "m1", "i1", "e1"} < {column.label for column in columns}
         for column in columns:
-            assert resolve_in(workspace, column.label).commit == column.commit
+            assert resolve(workspace, column.label).commit == column.commit
     completed = {word.value for word in revisions(context, f"{RUN}/")}
     assert completed == {f"{RUN}/{label}" for label in (*ADDRESSES, "best", "head")}
 
@@ -173,9 +174,9 @@ def test_every_label_of_the_screens_and_the_shell_is_a_revision(context, chronic
 @pytest.mark.parametrize("write", [write_rule_run, write_run])
 def test_what_a_line_and_a_rule_are_said_to_come_from_is_their_event(context, repo, write):
     write(repo)
-    lines = [line for line in blame(context).lines if line.address is not None]
-    changes = [row for row in rule_diff(context, "v0", "head").rows if row.address is not None]
+    lines = [line for line in ask(blame, context).lines if line.address is not None]
+    changes = [row for row in ask(rule_diff, context, "v0", "head").rows if row.address is not None]
     assert lines
     assert changes
     for row in (*lines, *changes):
-        assert resolve(context, str(row.address)).commit == row.commit
+        assert ask(resolve, context, str(row.address)).commit == row.commit

@@ -3,11 +3,12 @@ from __future__ import annotations
 import subprocess
 
 import pytest
+from asking import ask
 from sample_run import RUN, write_run
 
 from skillgit.app.workspace.revision import default_run, find_run, resolve
 from skillgit.app.workspace.revision_range import use
-from skillgit.app.workspace.workspace import open_workspace
+from skillgit.app.workspace.workspace import Workspace
 from skillgit.errors import HistoryError, RevisionNotFoundError
 
 OTHER = "demo-20261122-zzzz"
@@ -54,19 +55,19 @@ def git(folder, *arguments):
     ],
 )
 def test_what_a_revision_names(context, records, text, place):
-    found = resolve(context, text)
+    found = ask(resolve, context, text)
     assert found.commit == records[place].commit
     assert found.row is not None
     assert (found.row.commit, found.run) == (found.commit, RUN)
 
 
 def test_commits_are_found_by_a_beginning_and_need_not_be_events(context, repo, records):
-    assert resolve(context, records[4].commit[:10]).commit == records[4].commit
+    assert ask(resolve, context, records[4].commit[:10]).commit == records[4].commit
     tree = git(repo.workdir, "rev-parse", f"{records[0].commit}^{{tree}}").strip()
     plain = git(
         repo.workdir, "-c", "user.name=a", "-c", "user.email=a@localhost", "commit-tree", tree, "-m", "x"
     ).strip()
-    assert resolve(context, plain) == type(resolve(context, plain))(commit=plain, row=None, run=None)
+    assert ask(resolve, context, plain) == type(ask(resolve, context, plain))(commit=plain, row=None, run=None)
 
 
 @pytest.mark.parametrize(
@@ -85,21 +86,21 @@ def test_commits_are_found_by_a_beginning_and_need_not_be_events(context, repo, 
 @pytest.mark.usefixtures("records")
 def test_what_does_not_exist_comes_with_what_does(context, text, hint):
     with pytest.raises(RevisionNotFoundError) as caught:
-        resolve(context, text)
+        ask(resolve, context, text)
     assert caught.value.hint == hint
 
 
 @pytest.mark.usefixtures("records")
 def test_what_is_no_commit_is_no_revision(context):
     with pytest.raises(RevisionNotFoundError, match=r"'v1\^\{tree\}' names no commit"):
-        resolve(context, "v1^{tree}")
+        ask(resolve, context, "v1^{tree}")
 
 
 def test_without_runs_only_git_is_asked(context):
     for text in ("v1", "best", "HEAD", "demo"):
         with pytest.raises(RevisionNotFoundError):
-            resolve(context, text)
-    with open_workspace(context) as workspace:
+            ask(resolve, context, text)
+    with Workspace(context) as workspace:
         assert default_run(workspace) is None
         with pytest.raises(RevisionNotFoundError, match="no runs yet"):
             find_run(workspace, None)
@@ -108,24 +109,24 @@ def test_without_runs_only_git_is_asked(context):
 @pytest.mark.usefixtures("records")
 def test_the_default_run_is_the_newest_unless_one_is_chosen(context, repo):
     write_run(repo, OTHER, events=3)
-    with open_workspace(context) as workspace:
+    with Workspace(context) as workspace:
         assert default_run(workspace) == RUN
         with pytest.raises(RevisionNotFoundError, match="may be any of"):
             find_run(workspace, "demo")
     row = use(context, "demo-20261122")
     assert row.name == OTHER
     assert git(repo.workdir, "config", "skillgit.run").strip() == OTHER
-    assert resolve(context, "head").run == OTHER
+    assert ask(resolve, context, "head").run == OTHER
     git(repo.workdir, "config", "skillgit.run", "gone")
     with pytest.raises(RevisionNotFoundError, match="default run 'gone'"):
-        resolve(context, "v0")
+        ask(resolve, context, "v0")
 
 
 @pytest.mark.usefixtures("records")
 def test_a_clone_knows_the_branches_of_its_remote(context, repo, tmp_path, empty):
     git(tmp_path, "clone", "--quiet", str(repo.workdir), str(empty.directory))
     for text in ("v3", "best", f"run/{RUN}", f"best/{RUN}", f"rejected/{RUN}/0002", f"{RUN}/v1"):
-        assert resolve(empty, text) == resolve(empty, resolve(context, text).commit)
+        assert ask(resolve, empty, text) == ask(resolve, empty, ask(resolve, context, text).commit)
 
 
 def test_a_run_that_cannot_be_read_says_why(context, repo, records):
@@ -134,4 +135,4 @@ def test_a_run_that_cannot_be_read_says_why(context, repo, records):
     git(repo.workdir, "update-ref", f"refs/heads/run/{RUN}", stray.strip())
     for text in ("v1", RUN, f"{RUN}/best"):
         with pytest.raises(HistoryError):
-            resolve(context, text)
+            ask(resolve, context, text)

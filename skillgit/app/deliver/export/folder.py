@@ -23,8 +23,8 @@ from skillgit.app.skill_format.folder_contents import (
     tree_id,
 )
 from skillgit.app.workspace.context import Context
-from skillgit.app.workspace.revision import NO_SKILL, is_address, resolve_in, skill_named
-from skillgit.app.workspace.workspace import Workspace, open_workspace
+from skillgit.app.workspace.revision import NO_SKILL, is_address, resolve, skill_named
+from skillgit.app.workspace.workspace import Workspace
 from skillgit.domain.protected_regions import MARKER, frontmatter
 from skillgit.domain.skill import DOCUMENT, Skill
 from skillgit.domain.untrusted.json_limits import loads
@@ -85,10 +85,9 @@ def _bare(text: str) -> str:
         text = f"{bare.rstrip()}\n" if bare.strip() else ""
 
 
-def skill_of(context: Context, revision: str) -> Skill:
+def skill_of(workspace: Workspace, revision: str) -> Skill:
     """Return the skill of a revision as it would be exported."""
-    with open_workspace(context) as workspace:
-        return skill_named(workspace, revision).skill
+    return skill_named(workspace, revision).skill
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,16 +108,15 @@ class ExportedSkill:
 
 
 def export_skill(
-    context: Context, revision: str, path: str, *, strip_markers: bool = False, force: bool = False
+    workspace: Workspace, revision: str, path: str, *, strip_markers: bool = False, force: bool = False
 ) -> ExportedSkill:
     """Write the skill of a revision to a folder or an archive; a DiffersError if a folder with others is there.
 
     Only with ``force`` is a skill folder or an archive with other content replaced.
     """
-    with open_workspace(context) as workspace:
-        source = skill_named(workspace, revision)
+    source = skill_named(workspace, revision)
     skill = without_markers(source.skill) if strip_markers else source.skill
-    target = refuse_way_out(typed_path(context.directory, path))
+    target = refuse_way_out(typed_path(workspace.context.directory, path))
     result = ExportedSkill(
         row=source.row,
         commit=source.commit,
@@ -177,18 +175,17 @@ class PublishedSkills:
     files: int
 
 
-def export_well_known(context: Context, revision: str, root: str) -> PublishedSkills:
+def export_well_known(workspace: Workspace, revision: str, root: str) -> PublishedSkills:
     """Write the skills of a revision as static files under ``root``, that of a web space, with their index.
 
     The index has the fields of both drafts of Agent Skills discovery: a list of files, and one artefact with a digest.
     """
-    with open_workspace(context) as workspace:
-        resolution = resolve_in(workspace, revision)
-        own = workspace.index.skill_path(resolution.run) if resolution.row is not None and resolution.run else ""
-        there = work_tree.skills_at(workspace.repo, resolution.commit)
-        chosen_path = own or (workspace.skill if workspace.skill in there else "")
-        paths = [chosen_path] if chosen_path else there
-        skills = [skill_at(workspace.repo, resolution.commit, path) for path in paths]
+    resolution = resolve(workspace, revision)
+    own = workspace.index.skill_path(resolution.run) if resolution.row is not None and resolution.run else ""
+    there = work_tree.skills_at(workspace.repo, resolution.commit)
+    chosen_path = own or (workspace.skill if workspace.skill in there else "")
+    paths = [chosen_path] if chosen_path else there
+    skills = [skill_at(workspace.repo, resolution.commit, path) for path in paths]
     if not skills:
         raise SkillError(f"there is no skill at {revision}", hint=NO_SKILL)
     files: dict[str, bytes] = {}
@@ -216,7 +213,7 @@ def export_well_known(context: Context, revision: str, root: str) -> PublishedSk
         )
     index = {"$schema": _DISCOVERY, "skills": entries}
     files["index.json"] = f"{json.dumps(index, indent=2, ensure_ascii=False)}\n".encode()
-    web_root = typed_path(context.directory, root)
+    web_root = typed_path(workspace.context.directory, root)
     folder = refuse_way_out(web_root / WELL_KNOWN)
     _check_replaceable(web_root, folder)
     folder.parent.mkdir(parents=True, exist_ok=True)
@@ -262,8 +259,8 @@ class CheckedOut:
 
 def checkout(context: Context, revision: str, paths: tuple[str, ...] = ()) -> CheckedOut:
     """Put ``paths`` of the revision into the work tree; or all, with HEAD on the branch that it names or detached."""
-    with open_workspace(context) as workspace:
-        resolution = resolve_in(workspace, revision)
+    with Workspace(context) as workspace:
+        resolution = resolve(workspace, revision)
         if paths:
             inside = [_inside(context, workspace, path) for path in paths]
             files = work_tree.write_paths(workspace.repo, resolution.commit, inside)

@@ -17,8 +17,7 @@ import yaml
 
 from skillgit.app.deliver.export.tables import Row, RunData, run_data
 from skillgit.app.skill_format.atomic_write import put, refuse_way_out, typed_path, write_file
-from skillgit.app.workspace.context import Context
-from skillgit.app.workspace.workspace import open_workspace
+from skillgit.app.workspace.workspace import Workspace
 from skillgit.domain.address import version_label
 from skillgit.errors import ConflictError
 from skillgit.plugin.seed_folder import write_files
@@ -43,13 +42,12 @@ class ExportedStore:
     metrics: int
 
 
-def export_mlflow(context: Context, revision: str, target: str) -> ExportedStore:
+def export_mlflow(workspace: Workspace, revision: str, target: str) -> ExportedStore:
     """Add the run that ``revision`` belongs to to the store ``target``; a copy from an earlier export is replaced."""
-    data = run_data(context, revision)
+    data = run_data(workspace, revision)
     best = next(row for row in data.versions if row["best"])
-    with open_workspace(context) as workspace:
-        skill = history_reader.skill_at(workspace.repo, best["commit"], data.skill)
-    store = refuse_way_out(typed_path(context.directory, target))
+    skill = history_reader.skill_at(workspace.repo, best["commit"], data.skill)
+    store = refuse_way_out(typed_path(workspace.context.directory, target))
     if store.exists():
         entries = (
             [entry for entry in store.iterdir() if entry.name not in {".trash", "models"}]

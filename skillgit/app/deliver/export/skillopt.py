@@ -14,9 +14,8 @@ from skillgit.app.recorded.evidence_json import members, objects, parsed
 from skillgit.app.skill_format.atomic_write import put, refuse_way_out, typed_path
 from skillgit.app.sources.skillopt.directory import ORIGIN, SECTIONED
 from skillgit.app.sources.skillopt.skill_texts import with_their_markers
-from skillgit.app.workspace.context import Context
-from skillgit.app.workspace.revision import resolve_in
-from skillgit.app.workspace.workspace import open_workspace
+from skillgit.app.workspace.revision import resolve
+from skillgit.app.workspace.workspace import Workspace
 from skillgit.domain.address import version_label
 from skillgit.domain.document_rewrite import ProposalKind
 from skillgit.domain.edit import EditStatus
@@ -64,27 +63,26 @@ class ExportedLayout:
     remarks: tuple[str, ...]  # what has no place in that layout, one sentence each
 
 
-def export_layout(context: Context, revision: str, target: str) -> ExportedLayout:
+def export_layout(workspace: Workspace, revision: str, target: str) -> ExportedLayout:
     """Write the run that ``revision`` belongs to as a SkillOpt output directory, at once or not at all."""
-    folder = refuse_way_out(typed_path(context.directory, target))
+    folder = refuse_way_out(typed_path(workspace.context.directory, target))
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ConflictError(f"{folder} exists and is not an empty folder", hint="name a new folder")
-    with open_workspace(context) as workspace:
-        row, repo = resolve_in(workspace, revision).row, workspace.repo
-        if row is None:
-            raise UsageError(f"{revision} belongs to no run", hint="skillgit runs")
-        records = history_reader.read_run(repo, row.run)
-        start, gauge = records[0].event, queries.gauge(workspace.index, row.run)
-        if start.kind is not EventKind.RUN_STARTED:
-            raise HistoryError(f"run {row.run} has no beginning", hint="skillgit fsck")
-        layout = _Layout(start=start, folder=folder, metric=gauge.metric, soft_weight=gauge.soft_weight)
-        for record in records:
-            event = record.event
-            has_text = event.kind not in {EventKind.SKIPPED, EventKind.RUN_FINISHED}
-            skill = history_reader.skill_at(repo, record.commit, event.skill) if has_text else None
-            layout.take(
-                event, skill, read_evidence(repo, record.evidence) or read_evidence(repo, record.evidence, PLAN) or {}
-            )
+    row, repo = resolve(workspace, revision).row, workspace.repo
+    if row is None:
+        raise UsageError(f"{revision} belongs to no run", hint="skillgit runs")
+    records = history_reader.read_run(repo, row.run)
+    start, gauge = records[0].event, queries.gauge(workspace.index, row.run)
+    if start.kind is not EventKind.RUN_STARTED:
+        raise HistoryError(f"run {row.run} has no beginning", hint="skillgit fsck")
+    layout = _Layout(start=start, folder=folder, metric=gauge.metric, soft_weight=gauge.soft_weight)
+    for record in records:
+        event = record.event
+        has_text = event.kind not in {EventKind.SKIPPED, EventKind.RUN_FINISHED}
+        skill = history_reader.skill_at(repo, record.commit, event.skill) if has_text else None
+        layout.take(
+            event, skill, read_evidence(repo, record.evidence) or read_evidence(repo, record.evidence, PLAN) or {}
+        )
     layout.finish()
     files = {name: text.encode("utf-8", "replace") for name, text in sorted(layout.files.items())}
     put(folder, lambda beside: write_files(beside, files))

@@ -19,8 +19,8 @@ from typing import Any, Final
 from skillgit.app.recorded.evidence_json import evidence_file, members, objects
 from skillgit.app.skill_format.atomic_write import put, refuse_way_out, typed_path, write_file
 from skillgit.app.workspace.context import Context
-from skillgit.app.workspace.revision import resolve_in
-from skillgit.app.workspace.workspace import open_workspace
+from skillgit.app.workspace.revision import resolve
+from skillgit.app.workspace.workspace import Workspace
 from skillgit.domain.evaluation import EvaluationSummary, Split
 from skillgit.domain.event import CANDIDATES
 from skillgit.domain.event_kinds import EventKind
@@ -68,37 +68,36 @@ class ExportedTables:
     rows: dict[str, int]
 
 
-def run_data(context: Context, revision: str) -> RunData:
-    with open_workspace(context) as workspace:
-        row = resolve_in(workspace, revision).row
-        if row is None:
-            raise UsageError(f"{revision} belongs to no run", hint="skillgit runs")
-        repo, records = workspace.repo, history_reader.read_run(workspace.repo, row.run)
-        start = records[0].event
-        if start.kind is not EventKind.RUN_STARTED:
-            raise HistoryError(f"run {row.run} has no beginning", hint="skillgit fsck")
-        state = fold(record.event for record in records)
-        tests = {
-            evaluation.version: evaluation
+def run_data(workspace: Workspace, revision: str) -> RunData:
+    row = resolve(workspace, revision).row
+    if row is None:
+        raise UsageError(f"{revision} belongs to no run", hint="skillgit runs")
+    repo, records = workspace.repo, history_reader.read_run(workspace.repo, row.run)
+    start = records[0].event
+    if start.kind is not EventKind.RUN_STARTED:
+        raise HistoryError(f"run {row.run} has no beginning", hint="skillgit fsck")
+    state = fold(record.event for record in records)
+    tests = {
+        evaluation.version: evaluation
+        for record in records
+        for evaluation in record.event.evaluations
+        if evaluation.split is Split.TEST
+    }
+    return RunData(
+        run=start.run,
+        skill=start.skill,
+        best=state.best,
+        outcome=state.outcome.value if state.outcome is not None else "",
+        config=members(evidence_file(repo, records[0].evidence, "config.json")),
+        events=tuple(map(_event_row, records)),
+        versions=tuple(
+            _version_row(repo, record, state, tests.get(version))
             for record in records
-            for evaluation in record.event.evaluations
-            if evaluation.split is Split.TEST
-        }
-        return RunData(
-            run=start.run,
-            skill=start.skill,
-            best=state.best,
-            outcome=state.outcome.value if state.outcome is not None else "",
-            config=members(evidence_file(repo, records[0].evidence, "config.json")),
-            events=tuple(map(_event_row, records)),
-            versions=tuple(
-                _version_row(repo, record, state, tests.get(version))
-                for record in records
-                if (version := record.event.new_version) is not None
-            ),
-            items=tuple(_item_rows(repo, records)),
-            edits=tuple(_edit_rows(repo, records)),
-        )
+            if (version := record.event.new_version) is not None
+        ),
+        items=tuple(_item_rows(repo, records)),
+        edits=tuple(_edit_rows(repo, records)),
+    )
 
 
 def _event_row(record: Recorded) -> Row:

@@ -11,8 +11,7 @@ from typing import Final, Literal
 from skillgit.app.history.diff.text import Sides, sides
 from skillgit.app.recorded.outcomes import CheckChange, absences, check_changes, check_scores
 from skillgit.app.recorded.run_record import item_rows, recorded_outcomes
-from skillgit.app.workspace.context import Context
-from skillgit.app.workspace.workspace import Workspace, measure, open_workspace
+from skillgit.app.workspace.workspace import Workspace, measure
 from skillgit.domain.conditions import Difference
 from skillgit.domain.evaluation import Gauge, Metric, Split
 from skillgit.domain.outcomes import exact, whole
@@ -103,40 +102,39 @@ class ItemDiff:
         return bool(self.fixed or self.broken or self.gained or self.lost)
 
 
-def items(context: Context, a: str, b: str | None = None) -> ItemDiff:
+def items(workspace: Workspace, a: str, b: str | None = None) -> ItemDiff:
     """Compare selection items under ``a`` and ``b``, or ``a`` and what it rests on, by the metric of the newer run."""
-    with open_workspace(context) as workspace:
-        both = sides(workspace, a, b)
-        for side in (both.a, both.b):
-            if side.row is None:
-                commit = side.commit[:12]
-                raise RevisionNotFoundError(f"commit {commit} belongs to no run", hint=f"git show {commit}")
-        older, newer = both.a.row, both.b.row
-        assert older is not None and newer is not None  # noqa: PT018, S101 - looked at above
-        gauge = queries.gauge(workspace.index, newer.run)
-        (before, note), (after, second_note) = (_outcomes(workspace, row) for row in (older, newer))
-        rows = item_changes(before, after, gauge, unmeasured(workspace, older, newer))
-        groups = {name: tuple(row.item for row in rows if row.change == change) for name, change in _FIELDS.items()}
-        differs = differing(workspace, older, newer)
-        better, worse = (
-            (None, None) if any(difference.matters for difference in differs) else paired_test(rows, gauge.metric)
-        )
-        measured_items = sum(len(groups[name]) for name in (*SHIFTS, "stable_pass", "stable_fail"))
-        return ItemDiff(
-            a=older,
-            b=newer,
-            differs=differs,
-            metric=str(gauge.metric),
-            rows=rows,
-            **groups,
-            p=better,
-            p_worse=worse,
-            types=tuple(_by_type(rows)),
-            checks=check_changes(check_scores(workspace, older), check_scores(workspace, newer)),
-            length=length(workspace, both),
-            notes=(*_notes(workspace, older, newer, rows), *note, *second_note),
-            too_few=too_few_items(measured_items),
-        )
+    both = sides(workspace, a, b)
+    for side in (both.a, both.b):
+        if side.row is None:
+            commit = side.commit[:12]
+            raise RevisionNotFoundError(f"commit {commit} belongs to no run", hint=f"git show {commit}")
+    older, newer = both.a.row, both.b.row
+    assert older is not None and newer is not None  # noqa: PT018, S101 - looked at above
+    gauge = queries.gauge(workspace.index, newer.run)
+    (before, note), (after, second_note) = (_outcomes(workspace, row) for row in (older, newer))
+    rows = item_changes(before, after, gauge, unmeasured(workspace, older, newer))
+    groups = {name: tuple(row.item for row in rows if row.change == change) for name, change in _FIELDS.items()}
+    differs = differing(workspace, older, newer)
+    better, worse = (
+        (None, None) if any(difference.matters for difference in differs) else paired_test(rows, gauge.metric)
+    )
+    measured_items = sum(len(groups[name]) for name in (*SHIFTS, "stable_pass", "stable_fail"))
+    return ItemDiff(
+        a=older,
+        b=newer,
+        differs=differs,
+        metric=str(gauge.metric),
+        rows=rows,
+        **groups,
+        p=better,
+        p_worse=worse,
+        types=tuple(_by_type(rows)),
+        checks=check_changes(check_scores(workspace, older), check_scores(workspace, newer)),
+        length=length(workspace, both),
+        notes=(*_notes(workspace, older, newer, rows), *note, *second_note),
+        too_few=too_few_items(measured_items),
+    )
 
 
 def differing(workspace: Workspace, a: LogRow, b: LogRow) -> tuple[Difference, ...]:

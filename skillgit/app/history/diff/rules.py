@@ -10,9 +10,8 @@ from skillgit.app.attribution.provenance import Credits
 from skillgit.app.attribution.rule_lineage import RuleHistory, RuleText
 from skillgit.app.history.diff.text import Sides, sides
 from skillgit.app.recorded.step_evidence import AppliedEdit
-from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import Resolved
-from skillgit.app.workspace.workspace import Workspace, open_workspace
+from skillgit.app.workspace.workspace import Workspace
 from skillgit.domain.address import Address
 from skillgit.domain.edit import normalised
 from skillgit.domain.event_kinds import EventKind
@@ -194,10 +193,9 @@ class RulesDiffed:
     kept: int
 
 
-def rule_diff(context: Context, a: str, b: str | None = None, paths: Sequence[str] = ()) -> RulesDiffed:
+def rule_diff(workspace: Workspace, a: str, b: str | None = None, paths: Sequence[str] = ()) -> RulesDiffed:
     """Return which rules two revisions do not share; see :func:`sides`, and one of the two must belong to a run."""
-    with open_workspace(context) as workspace:
-        return rules_diffed(workspace, RuleHistory(workspace), a, b, paths)
+    return rules_diffed(workspace, RuleHistory(workspace), a, b, paths)
 
 
 def rules_diffed(

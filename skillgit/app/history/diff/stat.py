@@ -10,8 +10,7 @@ from skillgit.app.history.diff.items import SHIFTS, Length, differing, item_chan
 from skillgit.app.history.diff.rules import matches
 from skillgit.app.history.diff.text import sides
 from skillgit.app.recorded.run_record import item_rows
-from skillgit.app.workspace.context import Context
-from skillgit.app.workspace.workspace import open_workspace
+from skillgit.app.workspace.workspace import Workspace
 from skillgit.domain.conditions import Difference
 from skillgit.index import queries
 from skillgit.index.rows import LogRow
@@ -38,28 +37,27 @@ class DiffStat:
     lost: int | None = None  # items that score lower otherwise; likewise
 
 
-def stat(context: Context, a: str, b: str | None = None, paths: Sequence[str] = ()) -> DiffStat:
+def stat(workspace: Workspace, a: str, b: str | None = None, paths: Sequence[str] = ()) -> DiffStat:
     """Return how much differs between two revisions; :func:`sides` says what is refused."""
-    with open_workspace(context) as workspace:
-        both = sides(workspace, a, b, paths)
-        rules = [diff for _, diff in matches(workspace, both)]
-        events = [row for row in (both.a.row, both.b.row) if row is not None]
-        outcomes = [item_rows(workspace, row) or noted_rows(workspace, row) for row in events]
-        counts: Counter[str] | None = None  # None where the outcomes of a side are not known
-        if len(events) == 2 and all(outcomes):  # noqa: PLR2004 - both sides
-            gauge = queries.gauge(workspace.index, events[1].run)
-            changes = item_changes(outcomes[0], outcomes[1], gauge, unmeasured(workspace, *events))
-            counts = Counter(row.change.replace("-", "_") for row in changes)
-        return DiffStat(
-            text=store_diff.stat(workspace.repo, both.a.commit, both.b.commit, *both.paths),
-            a=both.a.row,
-            b=both.b.row,
-            rules_added=sum(len(diff.additions) for diff in rules),
-            rules_removed=sum(len(diff.removals) for diff in rules),
-            rules_changed=sum(len(diff.changes) for diff in rules),
-            rules_moved=sum(len(diff.moves) for diff in rules),
-            **{name: None if counts is None else counts[name] for name in (*SHIFTS, "not_measured", "missing")},
-            compared=None if counts is None else counts.total() - counts["missing"] - counts["not_measured"],
-            differs=differing(workspace, *events) if len(events) == 2 else (),  # noqa: PLR2004 - both sides
-            length=length(workspace, both),
-        )
+    both = sides(workspace, a, b, paths)
+    rules = [diff for _, diff in matches(workspace, both)]
+    events = [row for row in (both.a.row, both.b.row) if row is not None]
+    outcomes = [item_rows(workspace, row) or noted_rows(workspace, row) for row in events]
+    counts: Counter[str] | None = None  # None where the outcomes of a side are not known
+    if len(events) == 2 and all(outcomes):  # noqa: PLR2004 - both sides
+        gauge = queries.gauge(workspace.index, events[1].run)
+        changes = item_changes(outcomes[0], outcomes[1], gauge, unmeasured(workspace, *events))
+        counts = Counter(row.change.replace("-", "_") for row in changes)
+    return DiffStat(
+        text=store_diff.stat(workspace.repo, both.a.commit, both.b.commit, *both.paths),
+        a=both.a.row,
+        b=both.b.row,
+        rules_added=sum(len(diff.additions) for diff in rules),
+        rules_removed=sum(len(diff.removals) for diff in rules),
+        rules_changed=sum(len(diff.changes) for diff in rules),
+        rules_moved=sum(len(diff.moves) for diff in rules),
+        **{name: None if counts is None else counts[name] for name in (*SHIFTS, "not_measured", "missing")},
+        compared=None if counts is None else counts.total() - counts["missing"] - counts["not_measured"],
+        differs=differing(workspace, *events) if len(events) == 2 else (),  # noqa: PLR2004 - both sides
+        length=length(workspace, both),
+    )

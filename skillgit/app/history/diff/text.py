@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from skillgit.app.workspace.context import Context
-from skillgit.app.workspace.revision import Resolved, resolve_in
-from skillgit.app.workspace.workspace import Workspace, open_workspace
+from skillgit.app.workspace.revision import Resolved, resolve
+from skillgit.app.workspace.workspace import Workspace
 from skillgit.errors import NotFoundError, RevisionNotFoundError, UsageError
 from skillgit.index import queries
 from skillgit.index.rows import LogRow
@@ -32,10 +31,10 @@ class Sides:
 def sides(workspace: Workspace, a: str, b: str | None, paths: Sequence[str] = ()) -> Sides:
     """Return what ``a`` and ``b``, or what ``a`` was made from, name, and the ``paths`` or skill folders to compare."""
     if b is None:
-        newer = resolve_in(workspace, a)
+        newer = resolve(workspace, a)
         older = _origin(workspace, newer, a)
     else:
-        older, newer = resolve_in(workspace, a), resolve_in(workspace, b)
+        older, newer = resolve(workspace, a), resolve(workspace, b)
     before, after = (
         str(workspace.index.value("SELECT skill FROM run WHERE name = ?", (side.run,)) or "") for side in (older, newer)
     )
@@ -52,7 +51,7 @@ def _origin(workspace: Workspace, newer: Resolved, name: str) -> Resolved:
     if base is not None:
         return Resolved(commit=base.commit, row=base, run=base.run)
     parents = workspace.repo.commit(newer.commit).parent_ids
-    before = resolve_in(workspace, str(parents[0])) if parents else None
+    before = resolve(workspace, str(parents[0])) if parents else None
     # what a run starts from is the seed itself, unless it is a fork: then it is a version of another run
     if before is None or (row is not None and row.version == 0 and before.row is None):
         raise RevisionNotFoundError(
@@ -93,7 +92,7 @@ class Diffed:
 
 
 def diff(
-    context: Context,
+    workspace: Workspace,
     a: str,
     b: str | None = None,
     paths: Sequence[str] = (),
@@ -113,14 +112,13 @@ def diff(
         *(["--word-diff=plain"] if words else []),
         *(["--color=always"] if colour else []),
     )
-    with open_workspace(context) as workspace:
-        both = sides(workspace, a, b, paths)
-        return Diffed(
-            a=both.a.row,
-            b=both.b.row,
-            text=store_diff.diff(workspace.repo, both.a.commit, both.b.commit, *both.paths, options=options),
-            files=_files(workspace, both, lines) if as_data else (),
-        )
+    both = sides(workspace, a, b, paths)
+    return Diffed(
+        a=both.a.row,
+        b=both.b.row,
+        text=store_diff.diff(workspace.repo, both.a.commit, both.b.commit, *both.paths, options=options),
+        files=_files(workspace, both, lines) if as_data else (),
+    )
 
 
 def _files(workspace: Workspace, both: Sides, lines: int | None) -> tuple[text_diff.FileDiff, ...]:

@@ -31,7 +31,7 @@ from skillgit.app.sources.skillopt.directory import (
 )
 from skillgit.app.sources.skillopt.skill_texts import Texts, alike, with_our_markers, without_their_markers
 from skillgit.app.workspace.context import Context
-from skillgit.app.workspace.workspace import open_workspace
+from skillgit.app.workspace.workspace import Workspace
 from skillgit.domain.address import version_label
 from skillgit.domain.cost import Cost
 from skillgit.domain.document_rewrite import ProposalKind, RewriteError, Template, changed_hunks, rewritten
@@ -704,7 +704,7 @@ def import_outputs(context: Context, outputs: Path, run: str | None = None, *, d
     if run is not None:
         check_run_name(run)
     source = ImportedRun(Directory.open(Path(normpath(context.directory / outputs))), "import")
-    with open_workspace(context) as workspace:
+    with Workspace(context) as workspace:
         repo = workspace.repo
         # The name is the same for every copy of the directory whose files keep their times.
         digest = bytes.fromhex(text_digest(f"{source.settings.digest} {source.skills[0].digest}"))

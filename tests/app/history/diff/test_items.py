@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import get_args
 
 import pytest
+from asking import ask
 
 from skillgit.app.history.diff.items import Change, item_changes, items, paired_test
 from skillgit.domain.evaluation import Gauge, Metric
@@ -21,7 +22,7 @@ def git(folder, *arguments):
 
 @pytest.mark.usefixtures("records")
 def test_items_are_compared_one_by_one(context):
-    found = items(context, "v0", "v1")
+    found = ask(items, context, "v0", "v1")
     assert (found.metric, found.fixed, found.broken) == ("hard", ("q05", "q06", "q07"), ("q04",))
     assert found.stable_pass == ("q01", "q02", "q03")
     assert found.stable_fail == ("q08", "q09", "q10")
@@ -29,7 +30,7 @@ def test_items_are_compared_one_by_one(context):
     assert found.p == 5 / 16
     assert [row.item for row in found.rows] == sorted(row.item for row in found.rows)
     assert found.p_worse == 15 / 16
-    back = items(context, "v1", "v0")
+    back = ask(items, context, "v1", "v0")
     assert (back.fixed, back.broken) == (found.broken, found.fixed)
     assert (back.p, back.p_worse) == (found.p_worse, found.p)
     (group,) = found.types
@@ -41,10 +42,10 @@ def test_items_are_compared_one_by_one(context):
 
 @pytest.mark.usefixtures("records")
 def test_one_version_is_compared_with_the_one_that_it_rests_on(context):
-    assert items(context, "v1") == items(context, "v0", "v1")
-    assert items(context, "r2") == items(context, "v1", "r2")
+    assert ask(items, context, "v1") == ask(items, context, "v0", "v1")
+    assert ask(items, context, "r2") == ask(items, context, "v1", "r2")
     with pytest.raises(RevisionNotFoundError, match="v0 was made from no other version"):
-        items(context, "v0")
+        ask(items, context, "v0")
 
 
 def test_a_commit_that_is_no_event_has_no_items(context, repo, records):
@@ -53,23 +54,23 @@ def test_a_commit_that_is_no_event_has_no_items(context, repo, records):
     author = ("-c", "user.name=a", "-c", "user.email=a@localhost")
     plain = git(repo.workdir, *author, "commit-tree", tree, "-m", "x").decode().strip()
     with pytest.raises(RevisionNotFoundError, match="belongs to no run"):
-        items(context, plain, "v1")
+        ask(items, context, plain, "v1")
 
 
 def test_a_merged_version_has_the_items_of_its_proposal_and_a_candidate_its_own(context, records):
-    assert items(context, "v1", "v2").fixed == ("q04",)
-    assert items(context, "v1", "r2").broken == ("q07",)
-    assert items(context, records[4].commit, "v2").fixed == ()
+    assert ask(items, context, "v1", "v2").fixed == ("q04",)
+    assert ask(items, context, "v1", "r2").broken == ("q07",)
+    assert ask(items, context, records[4].commit, "v2").fixed == ()
 
 
 @pytest.mark.usefixtures("context", "records")
 def test_without_evidence_items_are_not_known_until_it_is_fetched(repo, empty, tmp_path):
     git(tmp_path, "clone", "--quiet", str(repo.workdir), str(empty.directory))
     with pytest.raises(NotFoundError, match="outcomes of v0") as caught:
-        items(empty, "v0", "v1")
+        ask(items, empty, "v0", "v1")
     assert caught.value.hint.endswith("skillgit pull --evidence")
     git(empty.directory, "fetch", "origin", "refs/skillgit/*:refs/skillgit/*")
-    assert items(empty, "v0", "v1").broken == ("q04",)
+    assert ask(items, empty, "v0", "v1").broken == ("q04",)
 
 
 def test_an_item_without_a_score_on_a_side_is_missing():

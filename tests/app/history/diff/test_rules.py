@@ -4,6 +4,7 @@ import subprocess
 from types import SimpleNamespace
 
 import pytest
+from asking import ask
 
 from skillgit.app.attribution.rule_lineage import RuleHistory
 from skillgit.app.history.diff.rules import _Removal, removing_edit, rule_diff
@@ -21,7 +22,7 @@ def told(row) -> tuple[object, ...]:
 
 @pytest.mark.usefixtures("records")
 def test_rules_are_told_with_the_step_that_brought_or_removed_them(context):
-    found = rule_diff(context, "v0", "v3")
+    found = ask(rule_diff, context, "v0", "v3")
     assert [told(row) for row in found.rows] == [
         ("added", "brought", UNIT, 1, 1, "failure", 4),
         ("added", "brought", "Quote the span that you rely on.", 3, 4, "failure", 5),
@@ -37,7 +38,7 @@ def test_rules_are_told_with_the_step_that_brought_or_removed_them(context):
 
 @pytest.mark.usefixtures("records")
 def test_the_other_way_round_a_rule_bears_what_brought_it_and_a_lost_one_what_removed_it(context):
-    found = rule_diff(context, "v3", "v0")
+    found = ask(rule_diff, context, "v3", "v0")
     assert [told(row)[:4] for row in found.rows] == [
         ("added", "removed", METRES, 1),
         ("removed", "brought", UNIT, 1),
@@ -48,12 +49,12 @@ def test_the_other_way_round_a_rule_bears_what_brought_it_and_a_lost_one_what_re
 
 @pytest.mark.usefixtures("records")
 def test_a_rejected_candidate_brought_and_removed_its_rules_itself(context):
-    (removed,) = rule_diff(context, "r2").rows
+    (removed,) = ask(rule_diff, context, "r2").rows
     assert told(removed) == ("removed", "removed", "Read the question again before answering.", None, 2, "success", 2)
     assert (removed.kind, round(removed.gain, 4)) == ("rejected", -0.1)
-    (added,) = rule_diff(context, "v3", "r5").rows
+    (added,) = ask(rule_diff, context, "v3", "r5").rows
     assert (added.file, added.text, added.step) == ("references/units.md", "Write numbers with commas.", 5)
-    assert rule_diff(context, "v3", "r5", ["SKILL.md"]).rows == ()
+    assert ask(rule_diff, context, "v3", "r5", ["SKILL.md"]).rows == ()
 
 
 def test_a_rule_of_a_person_is_a_persons(context, repo, records):
@@ -63,7 +64,7 @@ def test_a_rule_of_a_person_is_a_persons(context, repo, records):
     document = folder / "skills" / "demo" / "SKILL.md"
     document.write_text(document.read_text() + "- Be kind.\n")
     subprocess.run([*run, "commit", "-qam", "kindness"], check=True)
-    (row,) = rule_diff(context, "v1", "HEAD").rows
+    (row,) = ask(rule_diff, context, "v1", "HEAD").rows
     assert (row.text, row.by, row.kind, row.source) == ("Be kind.", "", "", "human")
     assert len(row.commit) == 40
 
@@ -74,10 +75,10 @@ def test_without_a_run_nothing_tells_the_skill(context, repo, records):
         [*run, "commit-tree", f"{records[0].commit}^{{tree}}", "-m", "x"], check=True, capture_output=True
     )
     plain = made.stdout.decode().strip()
-    assert [row.text for row in rule_diff(context, plain, "v1").rows] == [UNIT, METRES]
+    assert [row.text for row in ask(rule_diff, context, plain, "v1").rows] == [UNIT, METRES]
     with pytest.raises(RevisionNotFoundError, match="neither side belongs to a run"):
-        rule_diff(context, plain, plain)
-    summary = stat(context, plain, plain)
+        ask(rule_diff, context, plain, plain)
+    summary = ask(stat, context, plain, plain)
     assert (summary.rules_added, summary.text) == (0, "")
 
 
