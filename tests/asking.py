@@ -1,4 +1,4 @@
-"""Asking a use case that reads: its workspace is opened for this one answer."""
+"""Asking a use case: its workspace is opened for this one answer."""
 
 from __future__ import annotations
 
@@ -10,6 +10,6 @@ from skillgit.app.workspace.workspace import Workspace
 
 
 def ask(use_case: Callable[..., Any], context: Context, *args: object, **named: object) -> Any:
-    with Workspace(context, still=True) as workspace:
+    with Workspace(context) as workspace:
         answer = use_case(workspace, *args, **named)
         return iter([*answer]) if isinstance(answer, Iterator) else answer

@@ -55,7 +55,7 @@ def chosen_config(workspace: Workspace, config: str, run: str, overrides: Sequen
     """Return the configuration ``config``, or the one that ``run`` recorded if that is named."""
     if not run:
         return load_config(workspace.context, config, overrides)
-    return recorded_config(workspace.context, workspace, run, overrides)
+    return recorded_config(workspace, run, overrides)
 
 
 def form_of(config: ResolvedConfig) -> tuple[FormSection, ...]:

@@ -132,7 +132,7 @@ def _searched(session: VerbSession, request: ItemsRequest) -> Answer[_Bisected]:
 
     if request.measure and isinstance(session, TerminalSession):
         return measured(session, bisect.bisect, request, "bisect/1", lines, ends_with=exit_code)
-    result = cast("bisect.Bisected", bisect.bisect(session.context, request))  # without --measure nothing is planned
+    result = cast("bisect.Bisected", bisect.bisect(session.workspace, request))  # without --measure nothing is planned
     return Answer("bisect/1", result, lines(result, session.screen), exit_code=exit_code(result))
 
 

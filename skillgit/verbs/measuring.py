@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from skillgit.app.workspace.context import Context
+from skillgit.app.workspace.workspace import Workspace
 from skillgit.errors import ExitCode
 from skillgit.lazy import loaded_on_use
 from skillgit.verbs.verb import Answer, TerminalSession, VerbSession
@@ -26,7 +27,7 @@ Q = TypeVar("Q")
 
 def measured(
     session: TerminalSession,
-    use_case: Callable[[Context, Q, SilentWatcher[Any]], R | Plan],
+    use_case: Callable[[Workspace, Q, SilentWatcher[Any]], R | Plan],
     request: Q,
     schema: str,
     lines: Callable[[R, Screen], Iterable[str]],
@@ -34,8 +35,11 @@ def measured(
     ends_with: Callable[[R], ExitCode] = lambda _: ExitCode.OK,
 ) -> Answer[R | Plan]:
     """Do what measures something, in sight of the user, and return its result; of a dry run, the plan."""
-    with session.watching("measuring") as watcher:
-        result = use_case(session.context, request, watcher)
+    # a plan is of the moment of the answer; what measures writes, and sees what it wrote
+    is_plan = getattr(request, "dry_run", False)
+    opened = nullcontext(session.workspace) if is_plan else Workspace(session.context)
+    with session.watching("measuring") as watcher, opened as workspace:
+        result = use_case(workspace, request, watcher)
     if isinstance(result, plans.Plan):
         return planned(session, result)
     session.note(*getattr(result, "warnings", ()))

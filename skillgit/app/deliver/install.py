@@ -47,13 +47,13 @@ FOLDERS: Final = {
 """Each agent to its folder of the user's skills, below HOME, and to that of a project, as they document them."""
 
 
-def skills_folder(context: Context, workspace: Workspace, to: str, scope: Scope | None) -> Path:
+def skills_folder(workspace: Workspace, to: str, scope: Scope | None) -> Path:
     """Return the folder of skills that ``to``, an agent's name or a folder, means."""
     if to not in set(Agent):
         if scope is not None:
             hint = f"agents are {', '.join(Agent)}"
             raise UsageError(f"--scope needs an agent's name, and '{to}' is a folder", hint=hint)
-        folder = typed_path(context.directory, to)
+        folder = typed_path(workspace.context.directory, to)
         if re.fullmatch(r"[\w][\w.+-]*", to) and not folder.is_dir():
             near = nearest(to, list(Agent))
             guess = f"did you mean '{near}'? " if near else ""
@@ -65,10 +65,10 @@ def skills_folder(context: Context, workspace: Workspace, to: str, scope: Scope 
         if workspace.repo.workdir is None:
             raise UsageError("an agent cannot work in a bare repository", hint="--scope user, or --to DIR")
         return workspace.repo.workdir.resolve() / FOLDERS[agent][1]
-    home_setting = context.environ.get("CLAUDE_CONFIG_DIR", "") if agent is Agent.CLAUDE else ""
+    home_setting = workspace.context.environ.get("CLAUDE_CONFIG_DIR", "") if agent is Agent.CLAUDE else ""
     if home_setting:
-        return Path(normpath(context.directory / home_setting)) / "skills"
-    home = context.environ.get("HOME", "")
+        return Path(normpath(workspace.context.directory / home_setting)) / "skills"
+    home = workspace.context.environ.get("HOME", "")
     if not home:
         raise UsageError("HOME is not set; cannot locate your skills folder", hint="--to DIR")
     folder = Path(home) / FOLDERS[agent][0]
@@ -107,7 +107,7 @@ def install(context: Context, request: InstallRequest, agrees: Agreed) -> Instal
     with Workspace(context) as workspace:
         source = skill_named(workspace, request.revision)
         name, new_entries = source.skill.name, entries_of(source.skill)
-        path = refuse_way_out(skills_folder(context, workspace, request.to or "", request.scope) / name)
+        path = refuse_way_out(skills_folder(workspace, request.to or "", request.scope) / name)
         with open_record(workspace.repo) as record:
             if not request.dry_run:
                 record.settle(path)
@@ -197,7 +197,7 @@ def uninstall(context: Context, request: UninstallRequest, agrees: Agreed) -> Un
             for known_path in tuple(record.places):
                 record.settle(Path(known_path))
         locations = [record.places[path] for path in sorted(record.places)]
-        location = _chosen(context, workspace, locations, request, request.skill_name)
+        location = _chosen(workspace, locations, request, request.skill_name)
         path, top = refuse_way_out(Path(location.path)), location.top
         there = read_entries(path)
         copy_path = record.kept(top.kept) if top.kept else None
@@ -238,13 +238,13 @@ def uninstall(context: Context, request: UninstallRequest, agrees: Agreed) -> Un
 
 
 def _chosen(
-    context: Context, workspace: Workspace, locations: list[InstalledFolder], request: Placed, skill: str | None
+    workspace: Workspace, locations: list[InstalledFolder], request: Placed, skill: str | None
 ) -> InstalledFolder:
     if request.to is not None:
-        itself = str(typed_path(context.directory, request.to))
+        itself = str(typed_path(workspace.context.directory, request.to))
         paths = {path for location in locations for path in (location.path, str(Path(location.path).parent))}
         is_path = request.to not in set(Agent) and itself in paths
-        folder = Path(itself) if is_path else skills_folder(context, workspace, request.to, request.scope)
+        folder = Path(itself) if is_path else skills_folder(workspace, request.to, request.scope)
         locations = [row for row in locations if Path(row.path).parent == folder or row.path == itself]
     if skill is not None:
         locations = [row for row in locations if row.skill == skill]

@@ -68,19 +68,19 @@ def pull(context: Context, request: PullRequest, listener: Listener | None = Non
         line = line_for(context, listener or Listener())
         evidence = request.evidence
         fetched = fetch(workspace.repo, line, remote.name, with_rejected=with_rejected, evidence=evidence)
-        result = take_in(context, workspace, request, name=remote.name, url=remote.url)
+        result = take_in(workspace, request, name=remote.name, url=remote.url)
         main = tracked(workspace.repo, remote.name).get(trunk(workspace.repo))
         tags = fetch_releases(workspace.repo, line, remote.name, main, dry_run=request.dry_run)
         return replace(result, fetched=fetched, releases=tuple(map(refs.short, tags)))
 
 
-def take_in(context: Context, workspace: Workspace, request: PullRequest, *, name: str, url: str) -> Pulled:
+def take_in(workspace: Workspace, request: PullRequest, *, name: str, url: str) -> Pulled:
     """Fast-forward what is here to what was fetched from the remote ``name``."""
     repo, there = workspace.repo, tracked(workspace.repo, name)
     terms = MergeTerms(
         remote=name,
         rejected_mode=RejectedMode(request.rejected_mode),
-        clock=context.clock,
+        clock=workspace.context.clock,
         checked_out=checked_out(repo),
         dry_run=request.dry_run,
     )
@@ -104,7 +104,7 @@ def take_in(context: Context, workspace: Workspace, request: PullRequest, *, nam
         own = repo.tip(refs.NOTES)
         fresh = notes is not None and (own is None or not repo.reaches(own, notes))
     else:
-        fresh = join_notes(repo, notes, time=context.clock())
+        fresh = join_notes(repo, notes, time=workspace.context.clock())
         pack(repo, sum(run.moved for run in runs))
     workspace.index.refresh()
     names = [run.run for run in runs if run.state is Joining.DIVERGED]

@@ -89,14 +89,14 @@ class Pushed:
 def push(context: Context, request: PushRequest, listener: Listener | None = None) -> Pushed:
     """Send runs to another repository. A ref that is refused is reported in the result, not raised."""
     with Workspace(context) as workspace:
-        return _Push(context, workspace, request, listener or Listener()).carry_out()
+        return _Push(workspace, request, listener or Listener()).carry_out()
 
 
 class _Push:
-    def __init__(self, context: Context, workspace: Workspace, request: PushRequest, listener: Listener) -> None:
-        self._context, self._workspace, self._request = context, workspace, request
+    def __init__(self, workspace: Workspace, request: PushRequest, listener: Listener) -> None:
+        self._context, self._workspace, self._request = workspace.context, workspace, request
         self._repo = workspace.repo
-        self._line = line_for(context, listener)
+        self._line = line_for(workspace.context, listener)
         self._remote = self._find_remote()
         self._tips = snapshot(self._repo)
         self._there: Mapping[str, str] = {}
@@ -194,7 +194,7 @@ class _Push:
         tips = [ref.new for ref in refs_to_send if ref.state is RefState.PUSHED]
         if not tips or not self._request.verify:
             return
-        result = push_check.scan_commits(self._context, self._workspace, tips, self._there.values())
+        result = push_check.scan_commits(self._workspace, tips, self._there.values())
         try:
             push_check.check(result)
         except SkillgitError as error:

@@ -13,7 +13,6 @@ from enum import StrEnum
 from skillgit.app.skill_format.frontmatter import read_head
 from skillgit.app.skill_format.lint import licence_files, unlicensed
 from skillgit.app.sources.data_check import item_facts
-from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import event_in, resolve
 from skillgit.app.workspace.revision_range import split_range
 from skillgit.app.workspace.workspace import Workspace
@@ -93,13 +92,13 @@ def scan(workspace: Workspace, word: str | None = None, *, evidence: bool = Fals
         newest = f"{run}/head" if run else "head"
         tips = [resolve(workspace, end).commit if end else event_in(workspace, newest).commit]
         bases = [resolve(workspace, begin).commit] if begin else []
-    return scan_commits(workspace.context, workspace, tips, bases)
+    return scan_commits(workspace, tips, bases)
 
 
-def scan_commits(context: Context, workspace: Workspace, tips: Iterable[str], bases: Iterable[str] = ()) -> Scan:
+def scan_commits(workspace: Workspace, tips: Iterable[str], bases: Iterable[str] = ()) -> Scan:
     """Look at the commits that ``tips`` lead to and ``bases`` do not, as far as those are in this repository."""
     tips = list(dict.fromkeys(tips))
-    leaks = LeakFinder(context, workspace)
+    leaks = LeakFinder(workspace)
     look = ScanCollector(workspace.repo, leaks)
     for commit in new_commits(workspace.repo, tips, bases):
         look.at(commit)
@@ -314,8 +313,8 @@ def _excerpt(text: str, suspects: Sequence[FoundCredential]) -> str:
 class LeakFinder:
     """Holds the items of the runs that train a skill, loaded on first use; ``unchecked`` has the runs that failed."""
 
-    def __init__(self, context: Context, workspace: Workspace) -> None:
-        self._context = context
+    def __init__(self, workspace: Workspace) -> None:
+        self._context = workspace.context
         self._workspace = workspace
         self._indexes: dict[str, list[tuple[SecretIndex, str]]] = {}
         self.unchecked: list[str] = []
@@ -340,11 +339,7 @@ class LeakFinder:
         for row in queries.run_rows(self._workspace.index, {}):
             reason = ""
             try:
-                config = (
-                    run_setup.recorded_config(self._context, self._workspace, row.name, ())
-                    if row.skill == skill
-                    else None
-                )
+                config = run_setup.recorded_config(self._workspace, row.name, ()) if row.skill == skill else None
                 if (
                     config is None
                     or (identity := (config.values.env.name, config.root, repr(config.options))) in sources

@@ -18,7 +18,6 @@ from skillgit.app.setup.measurement import Measurement
 from skillgit.app.setup.model_session import EvalWatcher
 from skillgit.app.setup.plan import Plan
 from skillgit.app.setup.run_setup import differences, measuring_setup
-from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import event_in, find_run
 from skillgit.app.workspace.revision_range import split_range
 from skillgit.app.workspace.workspace import Absence, Workspace
@@ -69,70 +68,69 @@ class Bisected:
     cost: Cost | None = None  # what that cost; absent if nothing was asked
 
 
-def bisect(context: Context, request: ItemsRequest, watcher: EvalWatcher | None = None) -> Bisected | Plan:
+def bisect(workspace: Workspace, request: ItemsRequest, watcher: EvalWatcher | None = None) -> Bisected | Plan:
     """Return which version fixed or broke an item; for a dry run the plan of what would be measured for it."""
-    with Workspace(context) as workspace:
-        run, ends = _ends(workspace, request.run)
-        item, index = request.item or "", workspace.index
-        line = _line(workspace, run, item, measure=request.measure)
-        first, last = ends or (0, max((row.version or 0 for row, _ in line), default=0))
-        versions = version_queries.lineage(index, run, first, last)
-        if not versions:
-            older, newer = version_label(first), version_label(last)
-            raise UsageError(
-                f"{newer} was not made of {older}: they are on two lines",
-                hint=f"skillgit diff {run}/{older} {run}/{newer} --items",
-            )
-        line = [(row, cell) for row, cell in line if row.version in versions]
-        rollouts: tuple[tuple[str, ...], Cost | None, ResultBasis | None] = (), None, None
-        if request.measure and watcher is not None:
-            measured_line = _search(context, workspace, request, line, watcher, newest=ends is None)
-            if isinstance(measured_line, Plan):
-                return measured_line
-            rollouts = measured_line
-            cells = dict(_line(workspace, run, item, measure=True))
-            line = [(row, cells[row]) for row, _ in line]
-        scored = _scored(line)
-        _check_scored(workspace, request, line, scored, has_ends=ends is not None)
-        flips = tuple(
-            Flip(older=older.label, newer=newer.label, change="fixed" if after.solved else "broken")
-            for (older, before), (newer, after) in pairwise(scored)
-            if before.solved != after.solved
+    run, ends = _ends(workspace, request.run)
+    item, index = request.item or "", workspace.index
+    line = _line(workspace, run, item, measure=request.measure)
+    first, last = ends or (0, max((row.version or 0 for row, _ in line), default=0))
+    versions = version_queries.lineage(index, run, first, last)
+    if not versions:
+        older, newer = version_label(first), version_label(last)
+        raise UsageError(
+            f"{newer} was not made of {older}: they are on two lines",
+            hint=f"skillgit diff {run}/{older} {run}/{newer} --items",
         )
-        # without ends any flip is looked for, with ends their outcomes have to differ
-        is_wanted = flips and (ends is None or scored[0][1].solved != scored[-1][1].solved)
-        flip = flips[-1] if is_wanted else None
-        names = [row.label for row, _ in line]
-        around = [pair for pair in scored if flip and pair[0].label in {flip.older, flip.newer}]
-        older_try, newer_try = attempts(workspace, around or (scored[0], scored[-1]), item)
-        suspects = line[names.index(flip.older) + 1 : names.index(flip.newer) + 1] if flip else []
-        absent = dict(_absent(workspace, suspects or line))
-        lacking = attempts(workspace, [(row, None) for row in absent], item)
-        culprit, event, diff = suspects[0][0] if len(suspects) == 1 else None, None, b""
-        if culprit is not None:
-            event = read_commit(workspace.repo, culprit.commit).event
-            sources = version_queries.sources(index, [culprit.commit])
-            diff = store_diff.change(workspace.repo, culprit.commit, event.skill, sources)
-        return Bisected(
-            run=run,
-            item=item,
-            first=names[0],
-            last=names[-1],
-            flip=flip,
-            older=older_try,
-            newer=newer_try,
-            suspects=tuple(row.label for row, _ in suspects),
-            row=queries.row_of_commit(index, culprit.commit) if culprit is not None else None,
-            edits=() if event is None else event.edits,
-            diff=diff.decode(errors="replace"),
-            flips=flips,
-            gaps=tuple(attempt.name for attempt in lacking),
-            absence=next(iter(absent.values()), None),
-            told=tuple(attempt.name for attempt in lacking if flip is not None and attempt.told == flip.change),
-            measured=rollouts[0],
-            cost=rollouts[1],
-            basis=rollouts[2],
-        )
+    line = [(row, cell) for row, cell in line if row.version in versions]
+    rollouts: tuple[tuple[str, ...], Cost | None, ResultBasis | None] = (), None, None
+    if request.measure and watcher is not None:
+        measured_line = _search(workspace, request, line, watcher, newest=ends is None)
+        if isinstance(measured_line, Plan):
+            return measured_line
+        rollouts = measured_line
+        cells = dict(_line(workspace, run, item, measure=True))
+        line = [(row, cells[row]) for row, _ in line]
+    scored = _scored(line)
+    _check_scored(workspace, request, line, scored, has_ends=ends is not None)
+    flips = tuple(
+        Flip(older=older.label, newer=newer.label, change="fixed" if after.solved else "broken")
+        for (older, before), (newer, after) in pairwise(scored)
+        if before.solved != after.solved
+    )
+    # without ends any flip is looked for, with ends their outcomes have to differ
+    is_wanted = flips and (ends is None or scored[0][1].solved != scored[-1][1].solved)
+    flip = flips[-1] if is_wanted else None
+    names = [row.label for row, _ in line]
+    around = [pair for pair in scored if flip and pair[0].label in {flip.older, flip.newer}]
+    older_try, newer_try = attempts(workspace, around or (scored[0], scored[-1]), item)
+    suspects = line[names.index(flip.older) + 1 : names.index(flip.newer) + 1] if flip else []
+    absent = dict(_absent(workspace, suspects or line))
+    lacking = attempts(workspace, [(row, None) for row in absent], item)
+    culprit, event, diff = suspects[0][0] if len(suspects) == 1 else None, None, b""
+    if culprit is not None:
+        event = read_commit(workspace.repo, culprit.commit).event
+        sources = version_queries.sources(index, [culprit.commit])
+        diff = store_diff.change(workspace.repo, culprit.commit, event.skill, sources)
+    return Bisected(
+        run=run,
+        item=item,
+        first=names[0],
+        last=names[-1],
+        flip=flip,
+        older=older_try,
+        newer=newer_try,
+        suspects=tuple(row.label for row, _ in suspects),
+        row=queries.row_of_commit(index, culprit.commit) if culprit is not None else None,
+        edits=() if event is None else event.edits,
+        diff=diff.decode(errors="replace"),
+        flips=flips,
+        gaps=tuple(attempt.name for attempt in lacking),
+        absence=next(iter(absent.values()), None),
+        told=tuple(attempt.name for attempt in lacking if flip is not None and attempt.told == flip.change),
+        measured=rollouts[0],
+        cost=rollouts[1],
+        basis=rollouts[2],
+    )
 
 
 def _ends(workspace: Workspace, words: str | None) -> tuple[str, tuple[int, int] | None]:
@@ -202,11 +200,11 @@ def _check_scored(
 
 
 def _search(
-    context: Context, workspace: Workspace, request: ItemsRequest, line: Line, watcher: EvalWatcher, *, newest: bool
+    workspace: Workspace, request: ItemsRequest, line: Line, watcher: EvalWatcher, *, newest: bool
 ) -> tuple[tuple[str, ...], Cost, ResultBasis] | Plan:
     """Roll out the item under the ends, then halve what is left; note each, and return those versions and the cost."""
     run = line[0][0].run
-    setup = measuring_setup(context, workspace, Lender(run=run), request)
+    setup = measuring_setup(workspace, Lender(run=run), request)
     if differing := differences(workspace, run, setup):
         raise UsageError("; ".join(differing), hint="measure as the run did, or compare with: skillgit eval")
     [item] = (item for item in setup.task.items[Split.SELECTION] if item.id == request.item)
@@ -216,7 +214,7 @@ def _search(
     def skill_of(row: MeasuredRow) -> Skill:
         return skill_at(workspace.repo, row.commit, workspace.index.skill_path(run))
 
-    with Measurement(context, workspace, setup, request, watcher, command="items").open() as measurement:
+    with Measurement(workspace, setup, request, watcher, command="items").open() as measurement:
         # at most the ends, then half of what is left again and again
         open_rows = [row for row, cell in line if cell is None or cell.solved is None]
         ends = sum(row in open_rows for row in (line[0][0], line[-1][0]))
@@ -235,11 +233,11 @@ def _search(
                 fresh.append(row.label)
                 if isinstance(outcome, Scored):
                     conditions = {"target": measurement.target, "environment": setup.task.digest, "setup": setup.digest}
-                    note = as_outcomes_note(evaluation, **conditions, time=context.clock())
+                    note = as_outcomes_note(evaluation, **conditions, time=workspace.context.clock())
                     notes.setdefault(row.commit, []).append(note)
             return measurement.cost()
 
-        cost = measurement.carry_out(plan, work(), note=lambda: record(workspace, notes, context.clock()))
+        cost = measurement.carry_out(plan, work(), note=lambda: record(workspace, notes, workspace.context.clock()))
     return cost if isinstance(cost, Plan) else (tuple(fresh), cost, measurement.basis)
 
 

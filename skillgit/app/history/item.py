@@ -249,7 +249,7 @@ def item_picture(workspace: Workspace, run: str, item: str, digest: str) -> Item
 def _images(workspace: Workspace, run: str, item: str) -> Iterator[Image]:
     name = find_run(workspace, run)
     # of a stranger's run only what such a run may set
-    config = run_setup.recorded_config(workspace.context, workspace, name, ())
+    config = run_setup.recorded_config(workspace, name, ())
     environment = registry.find_environment(config.values.env.name, config.root).cls(config.options, config.root)
     if isinstance(environment, plugin_environment.ShowsPictures):
         for entry in environment.items(Split.SELECTION):

@@ -15,7 +15,6 @@ from skillgit.app.setup.measurement import Measurement
 from skillgit.app.setup.model_session import EvalWatcher
 from skillgit.app.setup.plan import Plan
 from skillgit.app.setup.run_setup import differences
-from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import event_in
 from skillgit.app.workspace.workspace import Workspace
 from skillgit.domain.cost import Cost
@@ -183,71 +182,70 @@ class Ablated:
     exit_code: ExitCode
 
 
-def ablate(context: Context, request: AblateRequest, watcher: EvalWatcher) -> Ablated | Plan:
+def ablate(workspace: Workspace, request: AblateRequest, watcher: EvalWatcher) -> Ablated | Plan:
     """Leave each rule out and measure what changes; what is complete when the work ends early is noted all the same."""
-    with Workspace(context) as workspace:
-        row = event_in(workspace, request.revision)
-        with open_measuring(context, workspace, row.run, request, watcher, command="ablate") as measuring:
-            skill = skill_at(workspace.repo, row.commit, measuring.session.skill_path)
-            work = Ablating(measuring, row.commit, skill, Split(request.split), row.label)
-            items, every = measuring.setup.task.items[work.split], len(work.rules)
-            if request.rule is None and not every:
-                raise NotFoundError(f"{work.name} has no rules", hint="rules are list items and sentences of SKILL.md")
-            if request.rule is not None and request.rule > every:
-                hint = f"it has rules 1 to {every}: skillgit ablate"
-                raise NotFoundError(f"{work.name} has no rule {request.rule}", hint=hint)
-            numbers = range(1, every + 1) if request.rule is None else (request.rule,)
-            planner = measuring.planner()
-            planner.roll_out("whole", [(skill, items, 0)])
-            planner.roll_out("rules", [(work.without(number), items, 0) for number in numbers])
-            facts = {
-                "skill": f"{row.run}/{work.name}",
-                "rules": f"{len(numbers)} of {every}",
-                "items": f"{len(items)} {work.split}",
-            }
-            plan = planner.plan("ablate", facts, caps=request.caps)
-            ablations: list[Ablation] = []
-            note_count = 0
+    row = event_in(workspace, request.revision)
+    with open_measuring(workspace, row.run, request, watcher, command="ablate") as measuring:
+        skill = skill_at(workspace.repo, row.commit, measuring.session.skill_path)
+        work = Ablating(measuring, row.commit, skill, Split(request.split), row.label)
+        items, every = measuring.setup.task.items[work.split], len(work.rules)
+        if request.rule is None and not every:
+            raise NotFoundError(f"{work.name} has no rules", hint="rules are list items and sentences of SKILL.md")
+        if request.rule is not None and request.rule > every:
+            hint = f"it has rules 1 to {every}: skillgit ablate"
+            raise NotFoundError(f"{work.name} has no rule {request.rule}", hint=hint)
+        numbers = range(1, every + 1) if request.rule is None else (request.rule,)
+        planner = measuring.planner()
+        planner.roll_out("whole", [(skill, items, 0)])
+        planner.roll_out("rules", [(work.without(number), items, 0) for number in numbers])
+        facts = {
+            "skill": f"{row.run}/{work.name}",
+            "rules": f"{len(numbers)} of {every}",
+            "items": f"{len(items)} {work.split}",
+        }
+        plan = planner.plan("ablate", facts, caps=request.caps)
+        ablations: list[Ablation] = []
+        note_count = 0
 
-            async def measure() -> tuple[Evaluation, Cost]:
-                measuring.expect(1 + len(numbers), work.split)
-                base = await work.whole()
-                for number in numbers:
-                    ablations.append(await work.leave_out(number, base))  # noqa: PERF401 - what is complete counts, even if the rest fails
-                return base, measuring.cost()
+        async def measure() -> tuple[Evaluation, Cost]:
+            measuring.expect(1 + len(numbers), work.split)
+            base = await work.whole()
+            for number in numbers:
+                ablations.append(await work.leave_out(number, base))  # noqa: PERF401 - what is complete counts, even if the rest fails
+            return base, measuring.cost()
 
-            def note() -> None:
-                nonlocal note_count
-                note_count = work.note(ablations) if request.note else 0
+        def note() -> None:
+            nonlocal note_count
+            note_count = work.note(ablations) if request.note else 0
 
-            result = measuring.carry_out(plan, measure(), note=note)
-            if isinstance(result, Plan):
-                return result
-            base, cost = result
-            since, reuse = _origins(measuring, row), measuring.reused()
-            ablated_rules = []
-            for ablation in ablations:
-                names = map(since.get, range(ablation.first, ablation.last + 1))
-                ablated_rules.append(AblatedRule(ablation=ablation, since=next(filter(None, names), "")))
-            lack = measuring.shortage(work.name, base)
-            return Ablated(
-                basis=measuring.basis,
-                run=row.run,
-                name=str(row.address),
-                short=work.name,
-                commit=row.commit,
-                is_head=row.is_head,
-                split=work.split.value,
-                n=len(base.outcomes),
-                metric=measuring.setup.rule.metric.value,
-                score=measuring.value(base),
-                rules=tuple(sorted(ablated_rules, key=_rank)),
-                every=every,
-                noted=note_count,
-                cost=cost,
-                warnings=(*differences(workspace, row.run, measuring.setup), *reuse, *filter(None, [lack])),
-                exit_code=ExitCode.SERVICE if lack else ExitCode.OK,
-            )
+        result = measuring.carry_out(plan, measure(), note=note)
+        if isinstance(result, Plan):
+            return result
+        base, cost = result
+        since, reuse = _origins(measuring, row), measuring.reused()
+        ablated_rules = []
+        for ablation in ablations:
+            names = map(since.get, range(ablation.first, ablation.last + 1))
+            ablated_rules.append(AblatedRule(ablation=ablation, since=next(filter(None, names), "")))
+        lack = measuring.shortage(work.name, base)
+        return Ablated(
+            basis=measuring.basis,
+            run=row.run,
+            name=str(row.address),
+            short=work.name,
+            commit=row.commit,
+            is_head=row.is_head,
+            split=work.split.value,
+            n=len(base.outcomes),
+            metric=measuring.setup.rule.metric.value,
+            score=measuring.value(base),
+            rules=tuple(sorted(ablated_rules, key=_rank)),
+            every=every,
+            noted=note_count,
+            cost=cost,
+            warnings=(*differences(workspace, row.run, measuring.setup), *reuse, *filter(None, [lack])),
+            exit_code=ExitCode.SERVICE if lack else ExitCode.OK,
+        )
 
 
 def _rank(rule: AblatedRule) -> tuple[int, float, int]:

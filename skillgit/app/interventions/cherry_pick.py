@@ -26,7 +26,6 @@ from skillgit.app.setup.measurement import Measurement
 from skillgit.app.setup.model_session import EvalWatcher
 from skillgit.app.setup.plan import Plan
 from skillgit.app.setup.run_setup import differences
-from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import event_in, find_run
 from skillgit.app.workspace.workspace import Workspace
 from skillgit.domain.address import version_label
@@ -53,14 +52,13 @@ _LOOKED_AT = 200
 """The newest rejected candidates among which the ones that came closest are looked for."""
 
 
-def cherry_pick(context: Context, request: CherryPickRequest, watcher: EvalWatcher) -> Decided | Plan:
+def cherry_pick(workspace: Workspace, request: CherryPickRequest, watcher: EvalWatcher) -> Decided | Plan:
     """Put the edits of a version or candidate on the newest version of a run, and let its gate decide."""
-    with Workspace(context) as workspace:
-        row, run = event_in(workspace, request.revision or ""), find_run(workspace, request.run)
-        with open_gating(context, workspace, run, request, watcher) as gating:
-            candidate = apply_again(workspace, row, gating.head, gating.name)
-            facts = {"edits": f"of {candidate.of}", "onto": gating.name, "items": gating.items}
-            return gating.decide_on(candidate, candidate.of, facts)
+    row, run = event_in(workspace, request.revision or ""), find_run(workspace, request.run)
+    with open_gating(workspace, run, request, watcher) as gating:
+        candidate = apply_again(workspace, row, gating.head, gating.name)
+        facts = {"edits": f"of {candidate.of}", "onto": gating.name, "items": gating.items}
+        return gating.decide_on(candidate, candidate.of, facts)
 
 
 def apply_again(workspace: Workspace, row: LogRow, head: Skill, onto: str) -> Candidate:
@@ -212,32 +210,31 @@ class RetryResult:
     exit_code: ExitCode
 
 
-def retry(context: Context, request: CherryPickRequest, watcher: EvalWatcher) -> RetryResult | Plan:
+def retry(workspace: Workspace, request: CherryPickRequest, watcher: EvalWatcher) -> RetryResult | Plan:
     """Measure rejected candidates again, their edits on the newest version; ``keep`` keeps the first that passes."""
     if request.keep and request.model:
         raise UsageError(
             "a candidate is kept only by the run's own model", hint="leave out --keep to compare, or --model to keep"
         )
-    with Workspace(context) as workspace:
-        run = find_run(workspace, request.run)
-        refusals = queries.log_rows(workspace.index, run, kinds=frozenset({EventKind.REJECTED}), limit=_LOOKED_AT)
-        if not refusals:
-            raise NotFoundError(f"run {run} has rejected nothing", hint="skillgit log")
-        # Restored texts and edits taken back cannot be put on another text.
-        candidates = [row for row in refusals if row.origin not in {Origin.RESTORE, Origin.REVERT}]
-        rows = sorted(candidates, key=_gap, reverse=True)
-        if request.keep:
-            with open_gating(context, workspace, run, request, watcher) as gating:
-                scope, version = gating.scope(Origin.RESURRECT), gating.state.version
-                return _Retrial(request, gating.measuring, version, gating.head, scope, gating).result(rows)
-        newest = queries.head_row(workspace.index, run)
-        if newest is None or newest.version is None:
-            raise NotFoundError(f"run {run} has no versions", hint="skillgit fsck")
-        terms = replace(request, overrides=model_overrides(request.model))
-        with open_measuring(context, workspace, run, terms, watcher) as measuring:
-            head = skill_at(workspace.repo, newest.commit, workspace.index.skill_path(run))
-            scope = f"resurrect-{context.entropy(8).hex()}/measure"
-            return _Retrial(request, measuring, newest.version, head, scope).result(rows)
+    run = find_run(workspace, request.run)
+    refusals = queries.log_rows(workspace.index, run, kinds=frozenset({EventKind.REJECTED}), limit=_LOOKED_AT)
+    if not refusals:
+        raise NotFoundError(f"run {run} has rejected nothing", hint="skillgit log")
+    # Restored texts and edits taken back cannot be put on another text.
+    candidates = [row for row in refusals if row.origin not in {Origin.RESTORE, Origin.REVERT}]
+    rows = sorted(candidates, key=_gap, reverse=True)
+    if request.keep:
+        with open_gating(workspace, run, request, watcher) as gating:
+            scope, version = gating.scope(Origin.RESURRECT), gating.state.version
+            return _Retrial(request, gating.measuring, version, gating.head, scope, gating).result(rows)
+    newest = queries.head_row(workspace.index, run)
+    if newest is None or newest.version is None:
+        raise NotFoundError(f"run {run} has no versions", hint="skillgit fsck")
+    terms = replace(request, overrides=model_overrides(request.model))
+    with open_measuring(workspace, run, terms, watcher) as measuring:
+        head = skill_at(workspace.repo, newest.commit, workspace.index.skill_path(run))
+        scope = f"resurrect-{workspace.context.entropy(8).hex()}/measure"
+        return _Retrial(request, measuring, newest.version, head, scope).result(rows)
 
 
 def _gap(row: LogRow) -> tuple[float, bool]:

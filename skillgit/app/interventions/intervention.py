@@ -14,7 +14,6 @@ from skillgit.app.setup.model_session import EvalWatcher
 from skillgit.app.setup.plan import Plan
 from skillgit.app.setup.planner import Planner
 from skillgit.app.setup.run_setup import Setup, differences, measuring_setup
-from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.request import OnTerms
 from skillgit.app.workspace.workspace import Workspace
 from skillgit.domain.address import version_label
@@ -55,7 +54,6 @@ COMMANDS = {
 
 @contextmanager
 def open_measuring(
-    context: Context,
     workspace: Workspace,
     run: str,
     terms: OnTerms,
@@ -65,9 +63,9 @@ def open_measuring(
     check: Callable[[Setup], None] = lambda _: None,
 ) -> Iterator[Measurement]:
     """Open the models that ``run`` recorded; ``check`` raises if the setup must not be measured with."""
-    setup = measuring_setup(context, workspace, Lender(run=run), terms, gates=True)
+    setup = measuring_setup(workspace, Lender(run=run), terms, gates=True)
     check(setup)
-    with Measurement(context, workspace, setup, terms, watcher, command=command, run=run).open() as measurement:
+    with Measurement(workspace, setup, terms, watcher, command=command, run=run).open() as measurement:
         yield measurement
 
 
@@ -329,9 +327,7 @@ class Gating:
 
 
 @contextmanager
-def open_gating(
-    context: Context, workspace: Workspace, run: str, terms: OnTerms, watcher: EvalWatcher
-) -> Iterator[Gating]:
+def open_gating(workspace: Workspace, run: str, terms: OnTerms, watcher: EvalWatcher) -> Iterator[Gating]:
     """Lock ``run``, unless the work is only planned, and open the session with its models."""
 
     def allowed(setup: Setup) -> None:
@@ -342,8 +338,8 @@ def open_gating(
             )
 
     with (
-        open_measuring(context, workspace, run, terms, watcher, check=allowed) as measuring,
-        nullcontext() if terms.dry_run else RunLock(workspace.repo, run, context.clock),
+        open_measuring(workspace, run, terms, watcher, check=allowed) as measuring,
+        nullcontext() if terms.dry_run else RunLock(workspace.repo, run, workspace.context.clock),
     ):
         records = read_run(workspace.repo, run)
         outcomes = version_outcomes(workspace.repo, records)
@@ -354,5 +350,5 @@ def open_gating(
             state=fold(record.event for record in records),
             commits={version: commit for version, commit in versions.items() if version is not None},
             outcomes=outcomes,
-            writer=RunWriter(workspace.repo, run, context.clock, workspace.repo.identity()),
+            writer=RunWriter(workspace.repo, run, workspace.context.clock, workspace.repo.identity()),
         )

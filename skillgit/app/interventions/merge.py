@@ -12,7 +12,6 @@ from skillgit.app.interventions.three_way_merge import merge as merge_texts
 from skillgit.app.setup.model_session import EvalWatcher
 from skillgit.app.setup.plan import Plan
 from skillgit.app.setup.planner import Planner
-from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import event_in, find_run
 from skillgit.app.workspace.workspace import Workspace
 from skillgit.domain.document_rewrite import human_edits
@@ -58,16 +57,15 @@ class Merged:
     decided: Decided
 
 
-def merge(context: Context, request: MergeRequest, watcher: EvalWatcher) -> Merged | Plan:
+def merge(workspace: Workspace, request: MergeRequest, watcher: EvalWatcher) -> Merged | Plan:
     """Merge another run's version, settle conflicts by evaluation, and gate it; a plan lists the conflicts."""
-    with Workspace(context) as workspace:
-        into, row = find_run(workspace, request.into), _other(workspace, request.source)
-        if row.run == into:
-            raise UsageError(f"{row.address} is a version of run {into}", hint="skillgit cherry-pick takes its edits")
-        with open_gating(context, workspace, into, request, watcher) as gating:
-            base, ancestor = _base(workspace, gating, row)
-            theirs = skill_at(workspace.repo, row.commit, workspace.index.skill_path(row.run))
-            return _Merging(gating, row, ancestor, merge_texts(base, gating.head, theirs)).result()
+    into, row = find_run(workspace, request.into), _other(workspace, request.source)
+    if row.run == into:
+        raise UsageError(f"{row.address} is a version of run {into}", hint="skillgit cherry-pick takes its edits")
+    with open_gating(workspace, into, request, watcher) as gating:
+        base, ancestor = _base(workspace, gating, row)
+        theirs = skill_at(workspace.repo, row.commit, workspace.index.skill_path(row.run))
+        return _Merging(gating, row, ancestor, merge_texts(base, gating.head, theirs)).result()
 
 
 class _Merging:

@@ -56,12 +56,10 @@ def promote(
     with Workspace(context) as workspace:
         row = version_in(workspace, revision)
         with RunLock(workspace.repo, row.run, context.clock):
-            return _promote(context, workspace, row, force=force, dry_run=dry_run, version=release)
+            return _promote(workspace, row, force=force, dry_run=dry_run, version=release)
 
 
-def _promote(
-    context: Context, workspace: Workspace, row: LogRow, *, force: bool, dry_run: bool, version: str
-) -> Promoted:
+def _promote(workspace: Workspace, row: LogRow, *, force: bool, dry_run: bool, version: str) -> Promoted:
     repo, path, name = workspace.repo, workspace.index.skill_path(row.run), str(row.address)
     branch, trunk = promotion.existing_trunk(repo)
     last = promotion.last_change(repo, path)
@@ -86,11 +84,11 @@ def _promote(
     elif not is_held:
         message, reason = _message(row, path, gauge, test, version), f"skillgit: promote {name}"
         commit = promotion.promote(
-            repo, path, row.commit, message, time=context.clock(), reason=reason, release=release
+            repo, path, row.commit, message, time=workspace.context.clock(), reason=reason, release=release
         )
         workspace.index.refresh()
     elif release is not None and not is_tagged:
-        promotion.tag_release(repo, release, time=context.clock(), reason=f"skillgit: release {name}")
+        promotion.tag_release(repo, release, time=workspace.context.clock(), reason=f"skillgit: release {name}")
         commit = trunk
     return Promoted(
         run=row.run,

@@ -34,14 +34,13 @@ from skillgit.store.history_reader import read_run, skill_at
 from skillgit.store.lock import RunLock
 
 
-def revert(context: Context, request: RevertRequest, watcher: EvalWatcher) -> Decided | Plan:
+def revert(workspace: Workspace, request: RevertRequest, watcher: EvalWatcher) -> Decided | Plan:
     """Take back the edits of a version, keep what came after it, and let the gate of its run decide."""
-    with Workspace(context) as workspace:
-        row = version_of_run(workspace, request.revision or "", request.run)
-        with open_gating(context, workspace, row.run, request, watcher) as gating:
-            candidate = take_back(workspace, row, gating.head, gating.name)
-            facts = {"edits": f"of {candidate.of}", "onto": gating.name, "items": gating.items}
-            return gating.decide_on(candidate, f"without {candidate.of}", facts)
+    row = version_of_run(workspace, request.revision or "", request.run)
+    with open_gating(workspace, row.run, request, watcher) as gating:
+        candidate = take_back(workspace, row, gating.head, gating.name)
+        facts = {"edits": f"of {candidate.of}", "onto": gating.name, "items": gating.items}
+        return gating.decide_on(candidate, f"without {candidate.of}", facts)
 
 
 def take_back(workspace: Workspace, row: LogRow, head: Skill, onto: str) -> Candidate:
@@ -116,26 +115,25 @@ def restore(context: Context, request: RevertRequest) -> RestoreResult:
         return replace(result, event=queries.row_of_commit(workspace.index, record.commit))
 
 
-def restore_by_gate(context: Context, request: RevertRequest, watcher: EvalWatcher) -> RestoreResult | Plan:
+def restore_by_gate(workspace: Workspace, request: RevertRequest, watcher: EvalWatcher) -> RestoreResult | Plan:
     """Measure an older version's text against the newest version, and let the gate decide which is the newest."""
-    with Workspace(context) as workspace:
-        row = version_of_run(workspace, request.to or "", request.run)
-        with open_gating(context, workspace, row.run, request, watcher) as gating:
-            base, candidate = gating.state.version, _candidate(workspace, row, gating.state)
-            facts = {"text": f"that of {row.address}", "against": version_label(base), "items": gating.items}
-            decision = gating.decide_on(candidate, candidate.of, facts)
-        if isinstance(decision, Plan):
-            return decision
-        return RestoreResult(
-            run=row.run,
-            target=row.version or 0,
-            base=base,
-            version=decision.event.version,
-            event=decision.event,
-            verdict=decision.verdict,
-            basis=decision.basis,
-            cost=decision.cost,
-        )
+    row = version_of_run(workspace, request.to or "", request.run)
+    with open_gating(workspace, row.run, request, watcher) as gating:
+        base, candidate = gating.state.version, _candidate(workspace, row, gating.state)
+        facts = {"text": f"that of {row.address}", "against": version_label(base), "items": gating.items}
+        decision = gating.decide_on(candidate, candidate.of, facts)
+    if isinstance(decision, Plan):
+        return decision
+    return RestoreResult(
+        run=row.run,
+        target=row.version or 0,
+        base=base,
+        version=decision.event.version,
+        event=decision.event,
+        verdict=decision.verdict,
+        basis=decision.basis,
+        cost=decision.cost,
+    )
 
 
 def _candidate(workspace: Workspace, row: LogRow, state: RunState) -> Candidate:

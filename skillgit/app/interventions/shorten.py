@@ -11,7 +11,6 @@ from skillgit.app.interventions.requests import ShortenRequest
 from skillgit.app.setup.model_session import EvalWatcher
 from skillgit.app.setup.plan import Plan
 from skillgit.app.setup.planner import Asks, Planner, tokens_of
-from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import event_in
 from skillgit.app.workspace.workspace import Workspace
 from skillgit.domain.address import version_label
@@ -53,16 +52,15 @@ class Pruned:
     decided: Decided
 
 
-def prune(context: Context, request: ShortenRequest, watcher: EvalWatcher) -> Pruned | Plan:
+def prune(workspace: Workspace, request: ShortenRequest, watcher: EvalWatcher) -> Pruned | Plan:
     """Leave out the rules without which nothing is lost, and let the gate decide whether the score holds.
 
     Notes of ``ablate`` are used; what they lack is measured and noted. Two rules that say the same are both
     without effect alone: if the text without all of them scores lower, they are left out one after the other.
     """
-    with Workspace(context) as workspace:
-        row = newest_version(workspace, request.revision)
-        with open_gating(context, workspace, row.run, request, watcher) as gating:
-            return _Pruning(gating, row).result()
+    row = newest_version(workspace, request.revision)
+    with open_gating(workspace, row.run, request, watcher) as gating:
+        return _Pruning(gating, row).result()
 
 
 class _Pruning:
@@ -147,40 +145,39 @@ class _Pruning:
         return self._head.with_text(DOCUMENT, without(self._head.document, rules))
 
 
-def compress(context: Context, request: ShortenRequest, watcher: EvalWatcher) -> Decided | Plan:
+def compress(workspace: Workspace, request: ShortenRequest, watcher: EvalWatcher) -> Decided | Plan:
     """Have the optimizer shorten a version in one call, and let the gate decide whether the score holds."""
-    with Workspace(context) as workspace:
-        row = newest_version(workspace, request.revision)
-        with open_gating(context, workspace, row.run, request, watcher) as gating:
-            name, session, items = str(row.address), gating.measuring.session, gating.measuring.items
+    row = newest_version(workspace, request.revision)
+    with open_gating(workspace, row.run, request, watcher) as gating:
+        name, session, items = str(row.address), gating.measuring.session, gating.measuring.items
 
-            def plan(planner: Planner) -> None:
-                length = tokens_of(gating.head.document)
-                prompt_tokens = tokens_of(prompt(STAGE)) + length
-                planner.ask(Asks(stage=STAGE, calls=1, prompt=prompt_tokens, reply=length, in_a_row=1, certain=True))
-                planner.roll_out("base", [(gating.head, items, 0)])
-                planner.may_roll_out("candidate", gating.head, items, 1)
+        def plan(planner: Planner) -> None:
+            length = tokens_of(gating.head.document)
+            prompt_tokens = tokens_of(prompt(STAGE)) + length
+            planner.ask(Asks(stage=STAGE, calls=1, prompt=prompt_tokens, reply=length, in_a_row=1, certain=True))
+            planner.roll_out("base", [(gating.head, items, 0)])
+            planner.may_roll_out("candidate", gating.head, items, 1)
 
-            async def make() -> Candidate:
-                shortening = await shorten(session, gating.head, draw=(gating.state.version, gating.number))
-                if shortening is None:
-                    if refusal := unanswered(session, STAGE):
-                        raise SkillgitError(refusal.rstrip("."), hint="take another model as the optimizer")
-                    optimizer = session.calls.routes["optimizer"].name
-                    raise SkillgitError(
-                        f"{optimizer} found no shorter text for {name} that keeps what is protected",
-                        hint=f"skillgit shorten {name} drops whole rules",
-                    )
-                return Candidate(
-                    skill=shortening.application.skill,
-                    origin=Origin.COMPRESS,
-                    of=name,
-                    title=shortening.title or "the same in fewer words",
-                    why=shortening.reasoning,
-                    reports=shortening.application.reports,
-                    policy=NOT_WORSE,
-                    evidence={"rewrite.json": json_file({"body": shortening.rewrite})},
+        async def make() -> Candidate:
+            shortening = await shorten(session, gating.head, draw=(gating.state.version, gating.number))
+            if shortening is None:
+                if refusal := unanswered(session, STAGE):
+                    raise SkillgitError(refusal.rstrip("."), hint="take another model as the optimizer")
+                optimizer = session.calls.routes["optimizer"].name
+                raise SkillgitError(
+                    f"{optimizer} found no shorter text for {name} that keeps what is protected",
+                    hint=f"skillgit shorten {name} drops whole rules",
                 )
+            return Candidate(
+                skill=shortening.application.skill,
+                origin=Origin.COMPRESS,
+                of=name,
+                title=shortening.title or "the same in fewer words",
+                why=shortening.reasoning,
+                reports=shortening.application.reports,
+                policy=NOT_WORSE,
+                evidence={"rewrite.json": json_file({"body": shortening.rewrite})},
+            )
 
-            facts = {"skill": name, "items": gating.items}
-            return gating.decide(Origin.COMPRESS, "compressed", facts, plan, make, optimizer=True)
+        facts = {"skill": name, "items": gating.items}
+        return gating.decide(Origin.COMPRESS, "compressed", facts, plan, make, optimizer=True)

@@ -13,7 +13,6 @@ from skillgit.app.setup.basis import Lender, find_lender, lender_of
 from skillgit.app.setup.measurement import Arm
 from skillgit.app.setup.run_setup import Setup, measuring_setup, refuse_samples
 from skillgit.app.setup.skill_tasks import TASKS_ENVIRONMENT
-from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.request import OnTerms
 from skillgit.app.workspace.revision import (
     NO_SKILL,
@@ -204,15 +203,13 @@ def work_tree_remark(workspace: Workspace, resolutions: Iterable[Resolved | None
     return work_tree_differs(f"measure {WORKTREE}", paths) if paths else ""
 
 
-def set_up_arms(
-    context: Context, workspace: Workspace, names: NamedRevisions, terms: OnTerms
-) -> tuple[Setup, Arms, str]:
+def set_up_arms(workspace: Workspace, names: NamedRevisions, terms: OnTerms) -> tuple[Setup, Arms, str]:
     """Return what to measure with, what to measure, and a remark on the work tree; empty if it has the same texts.
 
     A UsageError if the items that come with the environment would measure a skill of the user's own.
     """
     lender = lender_for(workspace, names, terms)
-    setup = measuring_setup(context, workspace, lender, terms, skill=measured_skill(workspace, names))
+    setup = measuring_setup(workspace, lender, terms, skill=measured_skill(workspace, names))
     environment, skill_init = setup.task.environment, setup.config.values.env.skill_init
     arms = read_arms(workspace, names, environment.info.name, skill_init, lender)
     for skill in dict.fromkeys(arm.skill.name for arm in arms.every):

@@ -43,7 +43,6 @@ from skillgit.app.setup.plan import Plan
 from skillgit.app.setup.run_setup import recorded_config
 from skillgit.app.setup.skill_tasks import load_for_skill
 from skillgit.app.skill_format.folder_contents import read_entries
-from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.request import OnTerms
 from skillgit.app.workspace.revision import event_in
 from skillgit.app.workspace.workspace import BRING, Workspace
@@ -120,20 +119,19 @@ class CheckedClaim:
         return ExitCode.OK if is_known and is_checked and word == "consistent" else ExitCode.UNDERPOWERED
 
 
-def check_claim(context: Context, request: VerifyRequest, watcher: EvalWatcher) -> CheckedClaim | Plan:
+def check_claim(workspace: Workspace, request: VerifyRequest, watcher: EvalWatcher) -> CheckedClaim | Plan:
     """Verify a claim as far as what is here allows; a model is asked only for a ``sample``."""
-    envelope = _envelope(context, request.claim)
+    envelope = _envelope(workspace, request.claim)
     content = _statement(envelope.payload)
-    signers = context.directory / request.signers if request.signers is not None else None
-    signature = check_signature(envelope, signers, context.environ)
+    signers = workspace.context.directory / request.signers if request.signers is not None else None
+    signature = check_signature(envelope, signers, workspace.context.environ)
     check = Recomputation()
     try:
-        with Workspace(context) as workspace:
-            _against_history(context, workspace, content, request, check)
+        _against_history(workspace, content, request, check)
     except RepositoryNotFoundError:
         check.missing.append("there is no repository here: skillgit clone brings the one that the claim is about")
     if request.folder is not None:
-        _against_folder(context.directory / request.folder, content, check)
+        _against_folder(workspace.context.directory / request.folder, content, check)
     reproduction: Verified | Plan | None = None
     if request.sample is not None and signature.valid and not check.contradictions:
         commit, split = _text(content, "version", "commit"), _text(content, "items", "split")
@@ -141,23 +139,22 @@ def check_claim(context: Context, request: VerifyRequest, watcher: EvalWatcher) 
         again = EvalRequest(
             revisions=(commit,), split=split, sample=request.sample, seed=request.seed, note=request.note, **terms
         )
-        reproduction = verify(context, again, watcher, command="verify")
+        reproduction = verify(workspace, again, watcher, command="verify")
     if isinstance(reproduction, Plan):
         return reproduction
     return CheckedClaim(statement=content, signature=signature, recomputation=check, reproduction=reproduction)
 
 
-def _envelope(context: Context, name: str) -> Envelope:
-    path = context.directory / name
+def _envelope(workspace: Workspace, name: str) -> Envelope:
+    path = workspace.context.directory / name
     if path.exists():
         try:
             return read_envelope(read_plain(path, most=MOST_BYTES, follow=True))
         except OSError as error:
             raise UsageError(f"{name} cannot be read: {error.strerror}", hint=f"ls -l {name}") from error
     try:
-        with Workspace(context) as workspace:
-            row = event_in(workspace, name)
-            lines = version_queries.note_lines(workspace.index, row.commit)
+        row = event_in(workspace, name)
+        lines = version_queries.note_lines(workspace.index, row.commit)
     except NotFoundError as error:
         raise NotFoundError(f"{name} is neither a file nor a revision here", hint="skillgit claim REV") from error
     notes = [note for note in map(_parsed, lines) if note.get("kind") == NOTE]
@@ -193,7 +190,7 @@ def _text(content: Mapping[str, object], *names: str) -> str:
 
 
 def _against_history(
-    context: Context, workspace: Workspace, content: dict[str, object], request: VerifyRequest, check: Recomputation
+    workspace: Workspace, content: dict[str, object], request: VerifyRequest, check: Recomputation
 ) -> None:
     commit, name = _text(content, "version", "commit"), _text(content, "items", "split")
     if not _OID.fullmatch(commit) or name not in {Split.SELECTION.value, Split.TEST.value}:
@@ -215,7 +212,7 @@ def _against_history(
     if WORD["predicate", "claimed"].fullmatch(claim_time):
         with suppress(ValueError):
             time = datetime.fromisoformat(claim_time)
-    if not row.time.replace(microsecond=0) <= time <= context.clock() + _AHEAD:
+    if not row.time.replace(microsecond=0) <= time <= workspace.context.clock() + _AHEAD:
         bounds = "before the score was recorded" if time < row.time else "later than it is now"
         check.contradictions.append(f"it was claimed {bounds}: {claim_time}")
     if request.salt is not None and not _SALT.fullmatch(request.salt):
@@ -235,7 +232,7 @@ def _against_history(
     if check.contradictions:
         return  # what takes longer could not make it better
     _again_the_gate(workspace, row, check)
-    _again_the_scores(context, workspace, request, (row, score), check)
+    _again_the_scores(workspace, request, (row, score), check)
 
 
 def _under_another_commit(workspace: Workspace, content: dict[str, object]) -> str:
@@ -316,7 +313,6 @@ def _again_the_gate(workspace: Workspace, row: LogRow, check: Recomputation) -> 
 
 
 def _again_the_scores(
-    context: Context,
     workspace: Workspace,
     request: VerifyRequest,
     record: tuple[LogRow, ScoreRecord],
@@ -329,10 +325,10 @@ def _again_the_scores(
         return
     try:
         config = (
-            recorded_config(context, workspace, row.run, request.overrides)
+            recorded_config(workspace, row.run, request.overrides)
             if request.config is None
             else load_for_skill(
-                context,
+                workspace.context,
                 request.config,
                 request.overrides,
                 workspace=workspace,

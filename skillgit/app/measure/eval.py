@@ -18,7 +18,6 @@ from skillgit.app.setup.measurement import Arm, ArmTrial, Measurement
 from skillgit.app.setup.model_session import EvalWatcher
 from skillgit.app.setup.plan import Plan
 from skillgit.app.setup.run_setup import differences
-from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.workspace import Workspace
 from skillgit.domain.cost import Cost
 from skillgit.domain.evaluation import Gauge, Outcome, Split
@@ -67,103 +66,100 @@ class Evaluated:
     conditions: str = ""  # what the shares are of besides, where the environment gives some
 
 
-def evaluate(context: Context, request: EvalRequest, watcher: EvalWatcher) -> Evaluated | Plan:
+def evaluate(workspace: Workspace, request: EvalRequest, watcher: EvalWatcher) -> Evaluated | Plan:
     """Measure what the request names, the ledger's for free; what is complete at an early end is noted too."""
     if request.split not in SPLITS:
         raise UsageError(f"there is no split '{request.split}'", hint=f"splits are {', '.join(SPLITS)}")
-    with Workspace(context) as workspace:
-        names = resolve_all(workspace, request.revisions, request.against)
-        setup, arms, remark = set_up_arms(context, workspace, names, request)
-        remarks = (remark,) if remark else ()
-        items, environment = setup.task.items, setup.task.environment
-        splits = tuple(Split) if request.split == ALL else (Split(request.split),)
-        conditions = environment.conditions() if isinstance(environment, Summarizes) else ""
+    names = resolve_all(workspace, request.revisions, request.against)
+    setup, arms, remark = set_up_arms(workspace, names, request)
+    remarks = (remark,) if remark else ()
+    items, environment = setup.task.items, setup.task.environment
+    splits = tuple(Split) if request.split == ALL else (Split(request.split),)
+    conditions = environment.conditions() if isinstance(environment, Summarizes) else ""
 
-        def shares(of: Sequence[Split], outcomes: Mapping[str, Outcome]) -> Sequence[SummaryShare]:
-            all_items = [item for split in of for item in items[split]]
-            return environment.summary(all_items, outcomes) if isinstance(environment, Summarizes) else ()
+    def shares(of: Sequence[Split], outcomes: Mapping[str, Outcome]) -> Sequence[SummaryShare]:
+        all_items = [item for split in of for item in items[split]]
+        return environment.summary(all_items, outcomes) if isinstance(environment, Summarizes) else ()
 
-        def widths(of: Sequence[Split]) -> str:
-            """Say how wide the intervals of the environment's shares will be at most."""
-            halves = ((share, (share.interval[1] - share.interval[0]) / 2) for share in shares(of, {}))
-            return ", ".join(f"{share.name} of {share.n} known within {half:.2f}" for share, half in halves)
+    def widths(of: Sequence[Split]) -> str:
+        """Say how wide the intervals of the environment's shares will be at most."""
+        halves = ((share, (share.interval[1] - share.interval[0]) / 2) for share in shares(of, {}))
+        return ", ".join(f"{share.name} of {share.n} known within {half:.2f}" for share, half in halves)
 
-        groups = {split.value: (split,) for split in splits} | ({ALL: splits} if request.split == ALL else {})
-        facts = {
-            "measure": ", ".join(arm.name for arm in arms.every),
-            "text": "\n".join(arm.text for arm in arms.every),
-            "items": ", ".join(f"{len(items[split])} {split.value}" for split in splits),
-            "conditions": conditions,
-            **{f"{name} shares": widths(of) for name, of in groups.items()},
-        }
-        judge = judge_command(request.revisions[0], request.config, request.overrides)
-        trials = [ArmTrial(arm=arm, split=split, items=items[split]) for split in splits for arm in arms.every]
-        measurement = Measurement(
-            context, workspace, setup, request, watcher, command="eval", trials=trials, judge_command=judge
-        )
+    groups = {split.value: (split,) for split in splits} | ({ALL: splits} if request.split == ALL else {})
+    facts = {
+        "measure": ", ".join(arm.name for arm in arms.every),
+        "text": "\n".join(arm.text for arm in arms.every),
+        "items": ", ".join(f"{len(items[split])} {split.value}" for split in splits),
+        "conditions": conditions,
+        **{f"{name} shares": widths(of) for name, of in groups.items()},
+    }
+    judge = judge_command(request.revisions[0], request.config, request.overrides)
+    trials = [ArmTrial(arm=arm, split=split, items=items[split]) for split in splits for arm in arms.every]
+    measurement = Measurement(workspace, setup, request, watcher, command="eval", trials=trials, judge_command=judge)
 
-        async def work() -> tuple[Cost, tuple[str, ...]]:
-            cost = await measurement.make_trials()
-            return cost, measurement.reused(f"eval {quote(request.revisions[0])} --fresh draws new ones")
+    async def work() -> tuple[Cost, tuple[str, ...]]:
+        cost = await measurement.make_trials()
+        return cost, measurement.reused(f"eval {quote(request.revisions[0])} --fresh draws new ones")
 
-        def note() -> None:
-            if request.note:
-                measurement.note({"judge": setup.routes["judge"].name} if asks_judge(environment) else {})
+    def note() -> None:
+        if request.note:
+            measurement.note({"judge": setup.routes["judge"].name} if asks_judge(environment) else {})
 
-        with measurement.open():
-            plan = measurement.plan(facts, (*remarks, *arms.same))
-            result: tuple[Cost, tuple[str, ...]] | Plan = Cost(), ()
-            # of a text that is compared with itself alone, a measurement would say nothing
-            if request.dry_run or arms.pairs or not arms.against or not plan.total.calls:
-                for sentence in remarks:
-                    watcher.remark(sentence)
-                result = measurement.carry_out(plan, work(), note=note)
-        if isinstance(result, Plan):
-            return result
-        cost, reuse = result
-        evaluations, rule = measurement.evaluations, setup.rule
+    with measurement.open():
+        plan = measurement.plan(facts, (*remarks, *arms.same))
+        result: tuple[Cost, tuple[str, ...]] | Plan = Cost(), ()
+        # of a text that is compared with itself alone, a measurement would say nothing
+        if request.dry_run or arms.pairs or not arms.against or not plan.total.calls:
+            for sentence in remarks:
+                watcher.remark(sentence)
+            result = measurement.carry_out(plan, work(), note=note)
+    if isinstance(result, Plan):
+        return result
+    cost, reuse = result
+    evaluations, rule = measurement.evaluations, setup.rule
 
-        def arm_scores(arm: Arm) -> ArmScores:
-            by_split = {split: evaluations[arm.key, split] for split in splits if (arm.key, split) in evaluations}
-            outcomes = {item: each for evaluation in by_split.values() for item, each in evaluation.outcomes.items()}
-            return ArmScores(
-                **named(workspace, arm),
-                splits=tuple(
-                    SplitScores(
-                        split=split.value,
-                        item_set=evaluation.item_set,
-                        overall=scores(evaluation.outcomes.values()),
-                        types=by_type(items[split], evaluation),
-                        shares=tuple(shares((split,), evaluation.outcomes)),
-                    )
-                    for split, evaluation in by_split.items()
-                ),
-                shares=tuple(shares(splits, outcomes)) if request.split == ALL and by_split else (),
-            )
-
-        differing = [sentence for run in names.runs for sentence in differences(workspace, run, setup)]
-        shortages = measurement.shortages
-        return Evaluated(
-            basis=measurement.basis,
-            config=setup.config.name,
-            environment=environment.info.name,
-            target=measurement.target,
-            seed=setup.config.values.train.seed,
-            metric=rule.metric.value,
-            arms=tuple(map(arm_scores, arms.every)),
-            comparisons=tuple(
-                compare(rule, (arm.name, evaluations[arm.key, split]), (against.name, evaluations[against.key, split]))
-                for split in splits
-                for arm, against in arms.pairs
-                if (arm.key, split) in evaluations
+    def arm_scores(arm: Arm) -> ArmScores:
+        by_split = {split: evaluations[arm.key, split] for split in splits if (arm.key, split) in evaluations}
+        outcomes = {item: each for evaluation in by_split.values() for item, each in evaluation.outcomes.items()}
+        return ArmScores(
+            **named(workspace, arm),
+            splits=tuple(
+                SplitScores(
+                    split=split.value,
+                    item_set=evaluation.item_set,
+                    overall=scores(evaluation.outcomes.values()),
+                    types=by_type(items[split], evaluation),
+                    shares=tuple(shares((split,), evaluation.outcomes)),
+                )
+                for split, evaluation in by_split.items()
             ),
-            noted=measurement.noted,
-            cost=cost,
-            same_text=arms.same,
-            warnings=(*remarks, *differing, *reuse, *shortages, *_beside_shortcuts(measurement)),
-            exit_code=ExitCode.SERVICE if shortages else ExitCode.OK,
-            conditions=conditions,
+            shares=tuple(shares(splits, outcomes)) if request.split == ALL and by_split else (),
         )
+
+    differing = [sentence for run in names.runs for sentence in differences(workspace, run, setup)]
+    shortages = measurement.shortages
+    return Evaluated(
+        basis=measurement.basis,
+        config=setup.config.name,
+        environment=environment.info.name,
+        target=measurement.target,
+        seed=setup.config.values.train.seed,
+        metric=rule.metric.value,
+        arms=tuple(map(arm_scores, arms.every)),
+        comparisons=tuple(
+            compare(rule, (arm.name, evaluations[arm.key, split]), (against.name, evaluations[against.key, split]))
+            for split in splits
+            for arm, against in arms.pairs
+            if (arm.key, split) in evaluations
+        ),
+        noted=measurement.noted,
+        cost=cost,
+        same_text=arms.same,
+        warnings=(*remarks, *differing, *reuse, *shortages, *_beside_shortcuts(measurement)),
+        exit_code=ExitCode.SERVICE if shortages else ExitCode.OK,
+        conditions=conditions,
+    )
 
 
 def named(workspace: Workspace, arm: Arm) -> dict[str, Any]:

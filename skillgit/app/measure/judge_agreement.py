@@ -29,7 +29,6 @@ from skillgit.app.setup.model_session import EvalWatcher
 from skillgit.app.setup.models import NAME_JUDGE, find_routes, lacks_judge
 from skillgit.app.setup.plan import Plan
 from skillgit.app.setup.run_setup import Setup, differences, identified, measuring_setup
-from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.workspace import BRING, Workspace
 from skillgit.calls.route import Route
 from skillgit.domain.agreement import (
@@ -184,7 +183,7 @@ class JudgedResult:
     label: ResultLabel | None = None
 
 
-def judge_agreement(context: Context, request: EvalRequest, watcher: EvalWatcher) -> JudgeAgreement | Plan:
+def judge_agreement(workspace: Workspace, request: EvalRequest, watcher: EvalWatcher) -> JudgeAgreement | Plan:
     """Grade results several times and say how far the gradings agree; known gradings cost nothing."""
     if request.repeats < 2 and request.other_judge is None and request.labels is None:  # noqa: PLR2004 - a pair
         problem = "one grading of each result agrees with nothing"
@@ -193,113 +192,111 @@ def judge_agreement(context: Context, request: EvalRequest, watcher: EvalWatcher
         raise UsageError("there are no results to grade", hint="name a version: skillgit eval best --judge")
     if request.split not in set(Split):
         raise UsageError(f"--judge takes one split, and not {request.split}", hint="--split selection")
-    labels = read_labels(context.directory / request.labels) if request.labels is not None else []
-    with Workspace(context) as workspace:
-        names = resolve_all(workspace, request.revisions, ()) if request.revisions else None
-        lender = lender_for(workspace, names, request) if names is not None else None
-        skill = measured_skill(workspace, names) if names is not None else workspace.skill
-        set_up = partial(measuring_setup, context, workspace, lender, skill=skill)
-        setup = set_up(request)
-        environment = setup.task.environment
-        if not asks_judge(environment):
-            problem = f"{environment.info.name} scores without a judge here, so that there is nothing to compare"
-            raise UsageError(problem, hint="skillgit eval --fresh measures how far the target repeats itself")
-        if problem := lacks_judge(setup):
-            raise ConfigError(problem, hint=NAME_JUDGE)
-        if request.other_judge is not None:
-            route = _other_judge(context, workspace, setup, request, set_up)
-            setup = replace(setup, routes={**setup.routes, OTHER: route})
-        arm = None
-        if names is not None:
-            skill_init = setup.config.values.env.skill_init
-            [arm] = read_arms(workspace, names, environment.info.name, skill_init, lender).every
-        roles = (JUDGE, *((OTHER,) if OTHER in setup.routes else ()))
-        measurement = Measurement(context, workspace, setup, request, watcher, command="eval")
-        with measurement.open():
-            candidates = [result for result in _results(measurement, request, labels, arm) if result.parts]
-            if not candidates:
-                raise UsageError("the judge has no say in any of these results", hint="grade tasks with a rubric")
-            items = list({result.item.id: result.item for result in candidates}.values())
-            ids = {item.id for item in draw(items, request.items, 0)}
-            results = [result for result in candidates if result.item.id in ids]
-            # An environment that computes much is made in other processes, which know nothing of results that exist.
-            session = replace(measurement.session, executor=Inline())
-            gradings = [
-                Grading(role=role, item=result.item, trajectory=result.trajectory, number=number)
-                for role in roles
-                for result in results
-                for number in range(1, request.repeats + 1)
-            ]
-            source = f"of {request.revisions[0]} on the {request.split} split" if request.revisions else ""
-            if labels and labels[0].result is not None:
-                source = f"of {request.labels}"
-            planner = measurement.planner(roles=roles)
-            planner.grade(gradings)
-            keys = (grading_key(session, grading) for grading in gradings)
-            known_count = sum(session.calls.known_rollout(key) is not None for key in keys)
-            facts = {
-                "judge": ", ".join(setup.routes[role].served.phrase for role in roles),
-                "results": f"{len(results)} of {len(candidates)}, {source}",
-                "gradings": f"{len(gradings)}, {known_count} of them known",
-            }
-            plan = planner.plan("eval", facts, caps=request.caps)
+    labels = read_labels(workspace.context.directory / request.labels) if request.labels is not None else []
+    names = resolve_all(workspace, request.revisions, ()) if request.revisions else None
+    lender = lender_for(workspace, names, request) if names is not None else None
+    skill = measured_skill(workspace, names) if names is not None else workspace.skill
+    set_up = partial(measuring_setup, workspace, lender, skill=skill)
+    setup = set_up(request)
+    environment = setup.task.environment
+    if not asks_judge(environment):
+        problem = f"{environment.info.name} scores without a judge here, so that there is nothing to compare"
+        raise UsageError(problem, hint="skillgit eval --fresh measures how far the target repeats itself")
+    if problem := lacks_judge(setup):
+        raise ConfigError(problem, hint=NAME_JUDGE)
+    if request.other_judge is not None:
+        route = _other_judge(workspace, setup, request, set_up)
+        setup = replace(setup, routes={**setup.routes, OTHER: route})
+    arm = None
+    if names is not None:
+        skill_init = setup.config.values.env.skill_init
+        [arm] = read_arms(workspace, names, environment.info.name, skill_init, lender).every
+    roles = (JUDGE, *((OTHER,) if OTHER in setup.routes else ()))
+    measurement = Measurement(workspace, setup, request, watcher, command="eval")
+    with measurement.open():
+        candidates = [result for result in _results(measurement, request, labels, arm) if result.parts]
+        if not candidates:
+            raise UsageError("the judge has no say in any of these results", hint="grade tasks with a rubric")
+        items = list({result.item.id: result.item for result in candidates}.values())
+        ids = {item.id for item in draw(items, request.items, 0)}
+        results = [result for result in candidates if result.item.id in ids]
+        # An environment that computes much is made in other processes, which know nothing of results that exist.
+        session = replace(measurement.session, executor=Inline())
+        gradings = [
+            Grading(role=role, item=result.item, trajectory=result.trajectory, number=number)
+            for role in roles
+            for result in results
+            for number in range(1, request.repeats + 1)
+        ]
+        source = f"of {request.revisions[0]} on the {request.split} split" if request.revisions else ""
+        if labels and labels[0].result is not None:
+            source = f"of {request.labels}"
+        planner = measurement.planner(roles=roles)
+        planner.grade(gradings)
+        keys = (grading_key(session, grading) for grading in gradings)
+        known_count = sum(session.calls.known_rollout(key) is not None for key in keys)
+        facts = {
+            "judge": ", ".join(setup.routes[role].served.phrase for role in roles),
+            "results": f"{len(results)} of {len(candidates)}, {source}",
+            "gradings": f"{len(gradings)}, {known_count} of them known",
+        }
+        plan = planner.plan("eval", facts, caps=request.caps)
 
-            async def work() -> tuple[_Graded, bool, Cost]:
-                measurement.every = len(gradings)
-                try:
-                    with measurement.shown(JUDGE, Split(request.split), len(gradings)):
-                        session.monitor.stage(Stage.EVALUATE, len(gradings))
-                        outcomes = iter(await grade(session, gradings, each=lambda _: session.monitor.tick()))
-                        await session.calls.settle()
-                finally:
-                    await session.executor.close(session.task.environment)
-                by_role = {role: [[next(outcomes) for _ in range(request.repeats)] for _ in results] for role in roles}
-                verdicts, is_kept = _Graded(setup, results, by_role), False
-                for role, record in () if verdicts.is_thin else verdicts.records.items():
-                    if record.results >= min(_KNOWN_BY, len(candidates)):  # it graded enough to be known
-                        keep_record(session.calls.ledger, setup, role, record, context.clock().timestamp())
-                        is_kept = True
-                return verdicts, is_kept, measurement.cost()
+        async def work() -> tuple[_Graded, bool, Cost]:
+            measurement.every = len(gradings)
+            try:
+                with measurement.shown(JUDGE, Split(request.split), len(gradings)):
+                    session.monitor.stage(Stage.EVALUATE, len(gradings))
+                    outcomes = iter(await grade(session, gradings, each=lambda _: session.monitor.tick()))
+                    await session.calls.settle()
+            finally:
+                await session.executor.close(session.task.environment)
+            by_role = {role: [[next(outcomes) for _ in range(request.repeats)] for _ in results] for role in roles}
+            verdicts, is_kept = _Graded(setup, results, by_role), False
+            for role, record in () if verdicts.is_thin else verdicts.records.items():
+                if record.results >= min(_KNOWN_BY, len(candidates)):  # it graded enough to be known
+                    keep_record(session.calls.ledger, setup, role, record, workspace.context.clock().timestamp())
+                    is_kept = True
+            return verdicts, is_kept, measurement.cost()
 
-            result = measurement.carry_out(plan, work(), roles=roles)
-        if isinstance(result, Plan):
-            return result
-        verdicts, is_kept, cost = result
-        every, records = verdicts.every, verdicts.records
-        failures = [outcome for outcome in every if isinstance(outcome, FailedToEvaluate)]
-        doubts = [doubt_of(setup, verdicts.name(role), record) for role, record in records.items()]
-        score_count = len(every) - len(failures)
-        thin = (f"{score_count} of {len(every)} gradings have a score only",) if verdicts.is_thin else ()
-        same = tuple(
-            f"{verdicts.name(role)} gave every result the same score: whether it can distinguish them is not known"
-            for role, record in records.items()
-            if record.alpha(setup.rule.metric) is None
-        )
-        runs = names.runs if names is not None else ()
-        differing = (sentence for run in runs for sentence in differences(workspace, run, setup))
-        return JudgeAgreement(
-            basis=measurement.basis,
-            source=source,
-            split=request.split,
-            results=len(results),
-            available=len(candidates),
-            labels=sum(result.label is not None for result in results),
-            repeats=request.repeats,
-            gradings=score_count,
-            failures=len(failures),
-            reasons=tuple(dict.fromkeys(failure.reason for failure in failures)),
-            comparisons=tuple(verdicts.comparisons(request.repeats, has_labels=bool(labels))),
-            positions=tuple(filter(None, map(verdicts.position, roles))),
-            noise=tuple(verdicts.noise(role, record) for role, record in records.items()),
-            is_kept=is_kept,
-            cost=cost,
-            warnings=(*differing, *thin, *same, *filter(None, doubts)),
-            exit_code=ExitCode.SERVICE if thin else ExitCode.NO if doubts and doubts[0] else ExitCode.OK,
-        )
+        result = measurement.carry_out(plan, work(), roles=roles)
+    if isinstance(result, Plan):
+        return result
+    verdicts, is_kept, cost = result
+    every, records = verdicts.every, verdicts.records
+    failures = [outcome for outcome in every if isinstance(outcome, FailedToEvaluate)]
+    doubts = [doubt_of(setup, verdicts.name(role), record) for role, record in records.items()]
+    score_count = len(every) - len(failures)
+    thin = (f"{score_count} of {len(every)} gradings have a score only",) if verdicts.is_thin else ()
+    same = tuple(
+        f"{verdicts.name(role)} gave every result the same score: whether it can distinguish them is not known"
+        for role, record in records.items()
+        if record.alpha(setup.rule.metric) is None
+    )
+    runs = names.runs if names is not None else ()
+    differing = (sentence for run in runs for sentence in differences(workspace, run, setup))
+    return JudgeAgreement(
+        basis=measurement.basis,
+        source=source,
+        split=request.split,
+        results=len(results),
+        available=len(candidates),
+        labels=sum(result.label is not None for result in results),
+        repeats=request.repeats,
+        gradings=score_count,
+        failures=len(failures),
+        reasons=tuple(dict.fromkeys(failure.reason for failure in failures)),
+        comparisons=tuple(verdicts.comparisons(request.repeats, has_labels=bool(labels))),
+        positions=tuple(filter(None, map(verdicts.position, roles))),
+        noise=tuple(verdicts.noise(role, record) for role, record in records.items()),
+        is_kept=is_kept,
+        cost=cost,
+        warnings=(*differing, *thin, *same, *filter(None, doubts)),
+        exit_code=ExitCode.SERVICE if thin else ExitCode.NO if doubts and doubts[0] else ExitCode.OK,
+    )
 
 
 def _other_judge(
-    context: Context,
     workspace: Workspace,
     setup: Setup,
     request: EvalRequest,
@@ -308,7 +305,7 @@ def _other_judge(
     """Return the way to the second judge: a model as its name says, or the judge of a configuration."""
     name = request.other_judge or ""
     if Path(name).suffix in {".yaml", ".yml"}:
-        routes = find_routes(load_config(context, name), (JUDGE,))
+        routes = find_routes(load_config(workspace.context, name), (JUDGE,))
         route = identified(workspace, replace(setup, routes=routes)).routes[JUDGE]
     else:
         overrides = (*request.overrides, *model_overrides(name, JUDGE, "--with"))

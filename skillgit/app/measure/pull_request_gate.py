@@ -32,7 +32,6 @@ from skillgit.app.setup.model_session import EvalWatcher
 from skillgit.app.setup.models import STAGE as PREFLIGHT
 from skillgit.app.setup.plan import Plan, total_of, whole_plan
 from skillgit.app.setup.run_setup import Setup, measuring_setup, refuse_samples
-from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.request import OnTerms
 from skillgit.app.workspace.revision import Resolved
 from skillgit.app.workspace.skill_choice import SKILLS, labels, name_of
@@ -48,52 +47,49 @@ from skillgit.store.work_tree import differing_skills
 _NAMED = re.compile(r"(?P<skill>[a-z0-9./_-]+)=(?P<config>.+)")
 
 
-def gate(context: Context, request: GateRequest, watcher: EvalWatcher) -> GateReport | Plan:
+def gate(workspace: Workspace, request: GateRequest, watcher: EvalWatcher) -> GateReport | Plan:
     """Judge every skill that the head changes against the base.
 
     Outcomes of the same text under the same conditions are taken from runs and notes; only the others are measured, and
     noted on the commits. What was measured when a cap, Ctrl-C or a provider ends the work is kept.
     """
-    with Workspace(context) as workspace:
-        base, head = resolve_measured(workspace, request.base), resolve_measured(workspace, request.head)
-        changes = changed_skills(workspace, base.commit, head.commit)
-        changes = tuple(change for change in changes if workspace.skill in {"", change.path})
-        configs = _by_skill(request.configs, changes)
-        judgements = [
-            _Judging(
-                context, workspace, request, (base, head), change, config=configs.get(change.path), watcher=watcher
-            )
-            for change in changes
-        ]
-        skills = [workspace.skill] if workspace.skill else differing_skills(workspace.repo)
-        remark = work_tree_remark(workspace, (base, head), skills)
-        plans = [judgement.plan() for judgement in judgements]
-        facts = {"base": request.base, "head": request.head}
-        facts |= {label: text for plan in plans for label, text in plan.facts.items()}
-        by_skill = {change.path: plan for change, plan in zip(changes, plans, strict=True)}
-        plan = whole_plan("gate", facts, by_skill, request.caps, once=PREFLIGHT)
-        if remark:
-            plan = replace(plan, notes=(remark, *plan.notes))
-        if request.dry_run:
-            return plan
-        for sentence in filter(None, (remark, plan.sentence)):
-            watcher.remark(sentence)
-        reports: list[SkillReport] = []
-        for judgement in judgements:
-            total = sum((report.cost for report in reports), Cost())
-            reports.append(judgement.report(request.caps.without(total)))
-        return GateReport(
-            base=request.base,
-            base_commit="" if base.is_uncommitted else base.commit,
-            head=request.head,
-            head_commit="" if head.is_uncommitted else head.commit,
-            split=request.split,
-            recorded_only=request.recorded_only,
-            skills=tuple(reports),
-            work_tree=remark,
-            cost=sum((report.cost for report in reports), Cost()),
-            exit_code=exit_code(tuple(reports)),
-        )
+    base, head = resolve_measured(workspace, request.base), resolve_measured(workspace, request.head)
+    changes = changed_skills(workspace, base.commit, head.commit)
+    changes = tuple(change for change in changes if workspace.skill in {"", change.path})
+    configs = _by_skill(request.configs, changes)
+    judgements = [
+        _Judging(workspace, request, (base, head), change, config=configs.get(change.path), watcher=watcher)
+        for change in changes
+    ]
+    skills = [workspace.skill] if workspace.skill else differing_skills(workspace.repo)
+    remark = work_tree_remark(workspace, (base, head), skills)
+    plans = [judgement.plan() for judgement in judgements]
+    facts = {"base": request.base, "head": request.head}
+    facts |= {label: text for plan in plans for label, text in plan.facts.items()}
+    by_skill = {change.path: plan for change, plan in zip(changes, plans, strict=True)}
+    plan = whole_plan("gate", facts, by_skill, request.caps, once=PREFLIGHT)
+    if remark:
+        plan = replace(plan, notes=(remark, *plan.notes))
+    if request.dry_run:
+        return plan
+    for sentence in filter(None, (remark, plan.sentence)):
+        watcher.remark(sentence)
+    reports: list[SkillReport] = []
+    for judgement in judgements:
+        total = sum((report.cost for report in reports), Cost())
+        reports.append(judgement.report(request.caps.without(total)))
+    return GateReport(
+        base=request.base,
+        base_commit="" if base.is_uncommitted else base.commit,
+        head=request.head,
+        head_commit="" if head.is_uncommitted else head.commit,
+        split=request.split,
+        recorded_only=request.recorded_only,
+        skills=tuple(reports),
+        work_tree=remark,
+        cost=sum((report.cost for report in reports), Cost()),
+        exit_code=exit_code(tuple(reports)),
+    )
 
 
 def _by_skill(configs: Sequence[str], changes: Sequence[ChangedSkill]) -> dict[str, str]:
@@ -123,7 +119,6 @@ class _Judging:
 
     def __init__(
         self,
-        context: Context,
         workspace: Workspace,
         request: GateRequest,
         ends: tuple[Resolved, Resolved],
@@ -153,7 +148,7 @@ class _Judging:
             exit_code=ExitCode.OK if is_removal else ExitCode.UNDERPOWERED,
         )
         self._measurement: Measurement | None = None
-        setup = None if change.change == "removed" else self._find_setup(context, ends)
+        setup = None if change.change == "removed" else self._find_setup(ends)
         if setup is None:
             return
         self._known = KnownOutcomes(workspace, setup, self._split)
@@ -176,16 +171,16 @@ class _Judging:
             if missing and not request.recorded_only:
                 trials.append(ArmTrial(arm=arm, split=self._split, items=missing, stage=self._name))
         # the caps are those of all skills together, so that each gets what the others leave
-        self._measurement = Measurement(context, workspace, setup, self._terms, watcher, command="gate", trials=trials)
+        self._measurement = Measurement(workspace, setup, self._terms, watcher, command="gate", trials=trials)
 
-    def _find_setup(self, context: Context, ends: tuple[Resolved, Resolved]) -> Setup | None:
+    def _find_setup(self, ends: tuple[Resolved, Resolved]) -> Setup | None:
         path, index, terms = self._change.path, self._workspace.index, self._terms
         ends_by_name = zip((self._request.base, self._request.head), ends, strict=True)
         own = (lender_of(name, end.run) for name, end in ends_by_name if end.run and index.skill_path(end.run) == path)
         lender = next(own, None) or (find_lender(self._workspace, path) if terms.config is None else None)
         if terms.config is None and lender is None:
             return None
-        setup = measuring_setup(context, self._workspace, lender, terms, gates=True, skill=path)
+        setup = measuring_setup(self._workspace, lender, terms, gates=True, skill=path)
         refuse_samples(setup.config, setup.task.environment, name_of(path), "measured")
         return setup
 

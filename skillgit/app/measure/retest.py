@@ -21,7 +21,6 @@ from skillgit.app.setup.judge_record import judge_command
 from skillgit.app.setup.measurement import Arm, ArmTrial, Measurement
 from skillgit.app.setup.model_session import EvalWatcher
 from skillgit.app.setup.plan import Plan
-from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.workspace import Workspace
 from skillgit.domain.conditions import Aspect, Difference, matter
 from skillgit.domain.cost import Cost
@@ -77,89 +76,85 @@ class Retested:
     exit_code: ExitCode = ExitCode.OK
 
 
-def retest(context: Context, request: EvalRequest, watcher: EvalWatcher) -> Retested | Plan:
+def retest(workspace: Workspace, request: EvalRequest, watcher: EvalWatcher) -> Retested | Plan:
     """Measure versions again, next to what their run recorded; what is complete at an early end is noted too."""
-    with Workspace(context) as workspace:
-        names = resolve_all(workspace, request.revisions, ())
-        request = replace(request, overrides=(*model_overrides(request.model), *request.overrides))
-        setup, arms, remark = set_up_arms(context, workspace, names, request)
-        remarks, split, rule = (remark,) if remark else (), Split.parse(request.split), setup.rule
-        items, target, here = setup.task.items[split], setup.routes["target"].name, of_setup(setup, split)
-        start = started(workspace, names.runs[0]) if names.runs else None
-        own_target = start.models.target if start is not None else ""
-        differs: dict[str, tuple[Difference, ...]] = {}
-        for arm in arms.every:
-            then = of_event(workspace, arm.row, split) if arm.row is not None else None
-            differing = differences(then, here) if then is not None else ()
-            differs[arm.key] = tuple(difference for difference in differing if difference.matters)
-        every_difference = tuple(dict.fromkeys(difference for each in differs.values() for difference in each))
-        same = ("note", split.value, target, setup.task.item_set(split), setup.task.digest)
+    names = resolve_all(workspace, request.revisions, ())
+    request = replace(request, overrides=(*model_overrides(request.model), *request.overrides))
+    setup, arms, remark = set_up_arms(workspace, names, request)
+    remarks, split, rule = (remark,) if remark else (), Split.parse(request.split), setup.rule
+    items, target, here = setup.task.items[split], setup.routes["target"].name, of_setup(setup, split)
+    start = started(workspace, names.runs[0]) if names.runs else None
+    own_target = start.models.target if start is not None else ""
+    differs: dict[str, tuple[Difference, ...]] = {}
+    for arm in arms.every:
+        then = of_event(workspace, arm.row, split) if arm.row is not None else None
+        differing = differences(then, here) if then is not None else ()
+        differs[arm.key] = tuple(difference for difference in differing if difference.matters)
+    every_difference = tuple(dict.fromkeys(difference for each in differs.values() for difference in each))
+    same = ("note", split.value, target, setup.task.item_set(split), setup.task.digest)
 
-        def draw(arm: Arm) -> int:
-            """Return the draws: the run's at first, then fresh ones, counted down where no run or placebo has any."""
-            evaluations = known_evaluations(workspace, arm.commit, arm.row)
-            before = sum(
-                (each.source, each.split, each.target, each.item_set, each.environment) == same for each in evaluations
-            )
-            return -(before + (target == own_target))
-
-        # the same command, if it ended early, goes on with its draws, also of the arms that it has noted by now
-        texts = [[arm.key, arm.skill.digest] for arm in arms.every]
-        draws_file = workspace.repo.private_dir / _UNFINISHED / f"{short_digest([same, setup.digest, texts])}.json"
-        draws = _read_draws(draws_file, len(texts)) or [draw(arm) for arm in arms.every]
-        trials = [
-            ArmTrial(arm=arm, split=split, items=items, draw=number)
-            for arm, number in zip(arms.every, draws, strict=True)
-        ]
-        judge = judge_command(request.revisions[0], request.config, request.overrides)
-        measurement = Measurement(
-            context, workspace, setup, request, watcher, command="eval", trials=trials, judge_command=judge
+    def draw(arm: Arm) -> int:
+        """Return the draws: the run's at first, then fresh ones, counted down where no run or placebo has any."""
+        evaluations = known_evaluations(workspace, arm.commit, arm.row)
+        before = sum(
+            (each.source, each.split, each.target, each.item_set, each.environment) == same for each in evaluations
         )
-        facts = {
-            "measure": ", ".join(arm.name for arm in arms.every),
-            "text": "\n".join(arm.text for arm in arms.every),
-            "items": f"{len(items)} {split.value}",
-        }
+        return -(before + (target == own_target))
 
-        async def work() -> tuple[Cost, tuple[str, ...]]:
-            with suppress(OSError):  # what cannot be kept is drawn again
-                draws_file.parent.mkdir(exist_ok=True)
-                write_file(draws_file, json.dumps(draws).encode())
-            cost = await measurement.make_trials()
-            draws_file.unlink(missing_ok=True)
-            return cost, measurement.reused()
+    # the same command, if it ended early, goes on with its draws, also of the arms that it has noted by now
+    texts = [[arm.key, arm.skill.digest] for arm in arms.every]
+    draws_file = workspace.repo.private_dir / _UNFINISHED / f"{short_digest([same, setup.digest, texts])}.json"
+    draws = _read_draws(draws_file, len(texts)) or [draw(arm) for arm in arms.every]
+    trials = [
+        ArmTrial(arm=arm, split=split, items=items, draw=number) for arm, number in zip(arms.every, draws, strict=True)
+    ]
+    judge = judge_command(request.revisions[0], request.config, request.overrides)
+    measurement = Measurement(workspace, setup, request, watcher, command="eval", trials=trials, judge_command=judge)
+    facts = {
+        "measure": ", ".join(arm.name for arm in arms.every),
+        "text": "\n".join(arm.text for arm in arms.every),
+        "items": f"{len(items)} {split.value}",
+    }
 
-        def note() -> None:
-            if request.note:
-                measurement.note()
+    async def work() -> tuple[Cost, tuple[str, ...]]:
+        with suppress(OSError):  # what cannot be kept is drawn again
+            draws_file.parent.mkdir(exist_ok=True)
+            write_file(draws_file, json.dumps(draws).encode())
+        cost = await measurement.make_trials()
+        draws_file.unlink(missing_ok=True)
+        return cost, measurement.reused()
 
-        with measurement.open():
-            plan = measurement.plan(facts, (*remarks, *dict.fromkeys(each.sentence for each in every_difference)))
-            for sentence in () if request.dry_run else remarks:
-                watcher.remark(sentence)
-            result = measurement.carry_out(plan, work(), note=note)
-        if isinstance(result, Plan):
-            return result
-        cost, reuse = result
-        rows = [
-            _row(measurement, trial, measurement.evaluations[trial.arm.key, split], own_target, differs[trial.arm.key])
-            for trial in trials
-        ]
-        shortages = measurement.shortages
-        return Retested(
-            basis=measurement.basis,
-            plan=RetestPlan(
-                target=target, split=split.value, items=len(items), names=tuple(arm.name for arm in arms.every)
-            ),
-            own_target=own_target,
-            differs=every_difference,
-            metric=rule.metric.value,
-            rows=tuple(rows),
-            noted=measurement.noted,
-            cost=cost,
-            warnings=(*remarks, *reuse, *shortages),
-            exit_code=ExitCode.SERVICE if shortages else ExitCode.OK,
-        )
+    def note() -> None:
+        if request.note:
+            measurement.note()
+
+    with measurement.open():
+        plan = measurement.plan(facts, (*remarks, *dict.fromkeys(each.sentence for each in every_difference)))
+        for sentence in () if request.dry_run else remarks:
+            watcher.remark(sentence)
+        result = measurement.carry_out(plan, work(), note=note)
+    if isinstance(result, Plan):
+        return result
+    cost, reuse = result
+    rows = [
+        _row(measurement, trial, measurement.evaluations[trial.arm.key, split], own_target, differs[trial.arm.key])
+        for trial in trials
+    ]
+    shortages = measurement.shortages
+    return Retested(
+        basis=measurement.basis,
+        plan=RetestPlan(
+            target=target, split=split.value, items=len(items), names=tuple(arm.name for arm in arms.every)
+        ),
+        own_target=own_target,
+        differs=every_difference,
+        metric=rule.metric.value,
+        rows=tuple(rows),
+        noted=measurement.noted,
+        cost=cost,
+        warnings=(*remarks, *reuse, *shortages),
+        exit_code=ExitCode.SERVICE if shortages else ExitCode.OK,
+    )
 
 
 def _read_draws(path: Path, count: int) -> list[int]:

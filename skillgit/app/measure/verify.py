@@ -17,7 +17,6 @@ from skillgit.app.setup.measurement import Arm, ArmTrial, Measurement
 from skillgit.app.setup.model_session import EvalWatcher
 from skillgit.app.setup.plan import Plan
 from skillgit.app.setup.run_setup import Setup, measuring_setup, other_models
-from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import event_in
 from skillgit.app.workspace.workspace import Workspace
 from skillgit.domain.cost import Cost
@@ -67,63 +66,62 @@ class Verified:
     cost: Cost | None  # what it cost; absent if nothing was measured
 
 
-def verify(context: Context, request: EvalRequest, watcher: EvalWatcher, *, command: str = "eval") -> Verified | Plan:
+def verify(
+    workspace: Workspace, request: EvalRequest, watcher: EvalWatcher, *, command: str = "eval"
+) -> Verified | Plan:
     """Measure a sample on fresh draws and compare it with what was recorded, unless the conditions differ."""
-    with Workspace(context) as workspace:
-        [revision] = request.revisions
-        row, split = event_in(workspace, revision), Split.parse(request.split)
-        claim_and_record = claim_of(workspace, row, split)
-        if claim_and_record is None:
-            bound = row.bound is not None and split is Split.SELECTION
-            lack = "only an upper bound of the score" if bound else "no score"
-            raise NotFoundError(
-                f"{lack} of {revision} on the {split.value} split is recorded",
-                hint=f"skillgit eval {quote(revision)} --split {split.value}",
-            )
-        claim, record = claim_and_record
-        setup = measuring_setup(context, workspace, Lender(run=row.run), request)
-        every = setup.task.items[split]
-        items = draw(every, request.sample or len(every), request.seed)
-        skill = skill_at(workspace.repo, row.commit, workspace.index.skill_path(row.run))
-        trial = ArmTrial(
-            arm=Arm(name=row.label, skill=skill, commit=row.commit, row=row),
-            split=split,
-            items=items,
-            draw=DRAWS - request.seed,
+    [revision] = request.revisions
+    row, split = event_in(workspace, revision), Split.parse(request.split)
+    claim_and_record = claim_of(workspace, row, split)
+    if claim_and_record is None:
+        bound = row.bound is not None and split is Split.SELECTION
+        lack = "only an upper bound of the score" if bound else "no score"
+        raise NotFoundError(
+            f"{lack} of {revision} on the {split.value} split is recorded",
+            hint=f"skillgit eval {quote(revision)} --split {split.value}",
         )
-        differs = _differs(workspace, row, setup, split)
-        trials = () if differs else (trial,)
-        measurement = Measurement(context, workspace, setup, request, watcher, command=command, trials=trials)
-        facts = {"measure": row.label, "items": f"{len(items)} of {len(every)} {split.value}"}
+    claim, record = claim_and_record
+    setup = measuring_setup(workspace, Lender(run=row.run), request)
+    every = setup.task.items[split]
+    items = draw(every, request.sample or len(every), request.seed)
+    skill = skill_at(workspace.repo, row.commit, workspace.index.skill_path(row.run))
+    trial = ArmTrial(
+        arm=Arm(name=row.label, skill=skill, commit=row.commit, row=row),
+        split=split,
+        items=items,
+        draw=DRAWS - request.seed,
+    )
+    differs = _differs(workspace, row, setup, split)
+    trials = () if differs else (trial,)
+    measurement = Measurement(workspace, setup, request, watcher, command=command, trials=trials)
+    facts = {"measure": row.label, "items": f"{len(items)} of {len(every)} {split.value}"}
 
-        def note() -> None:
-            if request.note:
-                measurement.note({"sampled_of": len(every)})
+    def note() -> None:
+        if request.note:
+            measurement.note({"sampled_of": len(every)})
 
-        cost: Cost | Plan | None = None
-        with measurement.open(dry_run=request.dry_run or bool(differs)):
-            plan = measurement.plan(facts, differs)
-            if request.dry_run:
-                return plan
-            if not differs:
-                cost = measurement.carry_out(plan, measurement.make_trials(), note=note)
-        verdict = ClaimVerdict(word="not comparable", differs=differs)
+    cost: Cost | Plan | None = None
+    with measurement.open(dry_run=request.dry_run or bool(differs)):
+        plan = measurement.plan(facts, differs)
+        if request.dry_run:
+            return plan
         if not differs:
-            verdict = judge(claim, record, measurement.evaluations[row.commit, split], setup.rule)
-        return Verified(
-            basis=measurement.basis,
-            name=row.label,
-            row=row,
-            plan=VerifyPlan(
-                name=row.label, target=measurement.target, split=split.value, items=len(items), of=len(every)
-            ),
-            claim=claim,
-            verdict=verdict,
-            items=tuple(item.id for item in items),
-            noted=bool(measurement.noted),
-            test_reads=reads_of_test(known_evaluations(workspace, row.commit, row)),
-            cost=cost if isinstance(cost, Cost) else None,
-        )
+            cost = measurement.carry_out(plan, measurement.make_trials(), note=note)
+    verdict = ClaimVerdict(word="not comparable", differs=differs)
+    if not differs:
+        verdict = judge(claim, record, measurement.evaluations[row.commit, split], setup.rule)
+    return Verified(
+        basis=measurement.basis,
+        name=row.label,
+        row=row,
+        plan=VerifyPlan(name=row.label, target=measurement.target, split=split.value, items=len(items), of=len(every)),
+        claim=claim,
+        verdict=verdict,
+        items=tuple(item.id for item in items),
+        noted=bool(measurement.noted),
+        test_reads=reads_of_test(known_evaluations(workspace, row.commit, row)),
+        cost=cost if isinstance(cost, Cost) else None,
+    )
 
 
 def draw(items: Sequence[Item], count: int, seed: int) -> tuple[Item, ...]:

@@ -93,7 +93,7 @@ class Jobs:
         repo, name = workspace.repo, path.rpartition("/")[2]
         overrides = self.request.overrides
         config = load_config(self.context, self._config, overrides)
-        overrides = with_own_tasks(self.context, workspace, config, overrides, lambda: path, required=True)
+        overrides = with_own_tasks(workspace, config, overrides, lambda: path, required=True)
         setup = identified(workspace, set_up(load_config(self.context, self._config, overrides)))
         base = self.base(workspace)
         tree, pin = skill_tree(repo, base, path), ProposalPin.read(repo, name)

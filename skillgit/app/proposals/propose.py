@@ -250,7 +250,8 @@ class _Proposing:
         )
         watcher = _Unwatched()
         try:
-            report = gate(self._context, request, watcher)
+            with Workspace(self._context) as workspace:
+                report = gate(workspace, request, watcher)
         finally:
             self._cost += watcher.cost
         if isinstance(report, Plan):

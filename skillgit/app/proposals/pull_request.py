@@ -68,7 +68,7 @@ class Publication:
         A SkillgitError if the commit holds what must not leave, and a RemoteError if the host refuses it.
         """
         there = advertised(workspace.repo, self.line, self.remote.name)
-        check(scan_commits(self.context, workspace, [commit], there.values()))
+        check(scan_commits(workspace, [commit], there.values()))
         update = SentRef(ref=branch, state=RefState.PUSHED, old=old, new=commit)
         result = send_leased(workspace.repo, self.line, self.remote.name, update)
         if result.state is not RefState.REJECTED:

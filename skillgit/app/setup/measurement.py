@@ -28,7 +28,6 @@ from skillgit.app.setup.plan import Plan
 from skillgit.app.setup.planner import Planner
 from skillgit.app.setup.run_setup import Setup
 from skillgit.app.setup.servers import check_servers
-from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.request import OnTerms
 from skillgit.app.workspace.workspace import Workspace
 from skillgit.domain.cost import Cost
@@ -85,7 +84,6 @@ class Measurement:
 
     def __init__(
         self,
-        context: Context,
         workspace: Workspace,
         setup: Setup,
         terms: OnTerms,
@@ -96,7 +94,7 @@ class Measurement:
         run: str = "",
         judge_command: str = "",
     ) -> None:
-        self.context, self.workspace, self.setup = context, workspace, setup
+        self.context, self.workspace, self.setup = workspace.context, workspace, setup
         self.terms, self.watcher, self.command, self.trials, self.run = terms, watcher, command, trials, run
         self.evaluations: dict[tuple[str, Split], Evaluation] = {}
         """What is complete of the trials, by the key of the arm and the split."""
@@ -114,8 +112,7 @@ class Measurement:
     def open(self, *, dry_run: bool | None = None) -> Iterator[Self]:
         """Open the session with the models; one for a plan, as ``dry_run`` or the terms say, records nothing."""
         is_plan = self.terms.dry_run if dry_run is None else dry_run
-        context, workspace, setup, caps = self.context, self.workspace, self.setup, self.terms.caps
-        with open_session(context, workspace, setup, caps, run=self.run, dry_run=is_plan) as self.session:
+        with open_session(self.workspace, self.setup, self.terms.caps, run=self.run, dry_run=is_plan) as self.session:
             self.session.calls.traffic.remark = self.watcher.remark
             self.began = self.session.clock()
             yield self

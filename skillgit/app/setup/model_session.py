@@ -138,7 +138,6 @@ def stop_on_interrupt(calls: Calls) -> Iterator[None]:
 
 @contextmanager
 def open_session(
-    context: Context,
     workspace: Workspace,
     setup: Setup,
     caps: Caps,
@@ -150,7 +149,7 @@ def open_session(
     """Open the ledger and the calls to the models of ``setup``; ``dry_run`` records nothing and checks no cap."""
     path = workspace.repo.private_dir / "ledger.db"
     with Ledger.read(path) if dry_run else Ledger.open(path) as ledger:
-        calls = open_door(context, setup, Caps() if dry_run else caps, ledger, fresh=fresh)
+        calls = open_door(workspace.context, setup, Caps() if dry_run else caps, ledger, fresh=fresh)
         yield Session(
             run=run,
             skill_path=workspace.index.skill_path(run) if run else "",
@@ -158,7 +157,7 @@ def open_session(
             settings=setup.config.values.method,
             calls=calls,
             workers=setup.config.values.rollouts_at_once,
-            clock=context.clock,
+            clock=workspace.context.clock,
             monitor=Monitor(cost=calls.spent),
             pins=setup.pins,
             executor=executor_of(setup),

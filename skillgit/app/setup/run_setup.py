@@ -18,7 +18,6 @@ from skillgit.app.setup.config.resolved import ResolvedConfig, read_document, re
 from skillgit.app.setup.models import ESTIMATED, find_routes
 from skillgit.app.setup.servers import as_variables_named, check_address, identified_routes
 from skillgit.app.setup.skill_tasks import TASKS_ENVIRONMENT, load_for_skill
-from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.request import OnTerms
 from skillgit.app.workspace.skill_choice import name_of
 from skillgit.app.workspace.skills_here import ADD, TASKS
@@ -223,7 +222,6 @@ def refuse_samples(config: ResolvedConfig, environment: Environment, skill: str,
 
 
 def measuring_setup(
-    context: Context,
     workspace: Workspace,
     lender: Lender | None,
     terms: OnTerms,
@@ -238,7 +236,7 @@ def measuring_setup(
     """
     if terms.config is not None:
         path = skill or (workspace.index.skill_path(lender.run) if lender is not None else "")
-        config = load_for_skill(context, terms.config, terms.overrides, workspace=workspace, skill=path)
+        config = load_for_skill(workspace.context, terms.config, terms.overrides, workspace=workspace, skill=path)
         setup = set_up(config, gates=gates)
         if lender is not None:
             name = name_of(workspace.index.skill_path(lender.run))
@@ -246,7 +244,7 @@ def measuring_setup(
         return identified(workspace, setup)
     if lender is None:
         raise UsageError("no run trains this skill, so no configuration is known", hint=NAME_ONE)
-    config = recorded_config(context, workspace, lender.run, terms.overrides)
+    config = recorded_config(workspace, lender.run, terms.overrides)
     with _as_recorded(workspace, lender.run, NAME_ONE), own_addresses(workspace, lender.run):
         setup = replace(set_up(config, gates=gates), run=lender.run, reason=lender.reason)
     start = _own_start(workspace, lender.run)
@@ -285,12 +283,10 @@ def identified(workspace: Workspace, setup: Setup) -> Setup:
     return replace(setup, routes=identified_routes(setup.routes, path, recorded))
 
 
-def recorded_config(
-    context: Context, workspace: Workspace, run: str, overrides: Sequence[str], hint: str = NAME_ONE
-) -> ResolvedConfig:
+def recorded_config(workspace: Workspace, run: str, overrides: Sequence[str], hint: str = NAME_ONE) -> ResolvedConfig:
     """Return the configuration that ``run`` recorded, with ``overrides``; ``hint`` says how to name another one."""
     with _as_recorded(workspace, run, hint):
-        return load_recorded(context, f"run {run}", _settings(workspace, run, hint), overrides, hint=hint)
+        return load_recorded(workspace.context, f"run {run}", _settings(workspace, run, hint), overrides, hint=hint)
 
 
 def refused_settings(workspace: Workspace, run: str) -> str:

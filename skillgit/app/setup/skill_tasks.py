@@ -47,7 +47,6 @@ def _meant(workspace: Workspace) -> str:
 
 
 def with_own_tasks(
-    context: Context,
     workspace: Workspace,
     config: ResolvedConfig,
     overrides: Sequence[str],
@@ -64,7 +63,7 @@ def with_own_tasks(
         return tuple(overrides)
     file = own_tasks(workspace.repo.workdir, name_of(path))
     if file is not None:
-        return (f"env.data_path={os.path.relpath(file, context.directory.resolve())}", *overrides)
+        return (f"env.data_path={os.path.relpath(file, workspace.context.directory.resolve())}", *overrides)
     if required or workspace.skill:
         hint = f"{ADD.format(f'--skill {quote(name_of(path))}')}, or -o env.data_path=FILE"
         raise NotFoundError(f"{name_of(path)} has no reviewed tasks", hint=hint)
@@ -91,9 +90,7 @@ def load_for_skill(
         return config
     try:
         with nullcontext(workspace) if workspace is not None else Workspace(context) as opened:
-            own = with_own_tasks(
-                context, opened, config, overrides, lambda: skill or meant_skill(opened, TASKS_ENVIRONMENT)
-            )
+            own = with_own_tasks(opened, config, overrides, lambda: skill or meant_skill(opened, TASKS_ENVIRONMENT))
     except RepositoryNotFoundError:
         if context.skill:
             raise

@@ -100,7 +100,7 @@ def train(context: Context, request: TrainRequest, watcher: Watcher) -> Trained:
             command = continuing(replace(request, overrides=overrides), name)
             publication = publishing(workspace.repo, name, watcher, caps=caps, command=command)
             with stop_on_interrupt(calls), publication as publisher:
-                training = Training(context, workspace, setup, request, name=name, calls=calls, watcher=publisher)
+                training = Training(workspace, setup, request, name=name, calls=calls, watcher=publisher)
                 with training.resumable(request):
                     return publisher.finished(runner.run(training.to_the_end()))
 
@@ -138,7 +138,7 @@ def of_skill(context: Context, request: TrainRequest) -> SkillTraining:
             return of_run or skill_at_start(workspace, request.start, TASKS_ENVIRONMENT)
 
         settings = settings or load_config(context, config, request.overrides)
-        overrides = with_own_tasks(context, workspace, settings, request.overrides, skill)
+        overrides = with_own_tasks(workspace, settings, request.overrides, skill)
         return replace(request, config=config, overrides=overrides)
 
 
@@ -155,9 +155,9 @@ def _config(context: Context, request: TrainRequest) -> ResolvedConfig:
         names = run_names(workspace.repo.tips())
         hint = f"name one: {train_hint(workspace.repo, workspace.skill)}"
         if request.run in names:
-            return recorded_config(context, workspace, request.run, request.overrides, _ITS_OWN)
+            return recorded_config(workspace, request.run, request.overrides, _ITS_OWN)
         if run := _run_at(workspace, request.start):
-            return recorded_config(context, workspace, run, request.overrides, _ITS_OWN)
+            return recorded_config(workspace, run, request.overrides, _ITS_OWN)
         newest = default_run(workspace) if names else None
     if request.run:
         raise UsageError(f"there is no run {request.run} yet whose configuration could be taken", hint=hint)
@@ -218,7 +218,7 @@ def plan_train(context: Context, request: TrainRequest) -> Plan:
     with Workspace(context) as workspace:
         setup = identified(workspace, setup)
         fresh = _is_fresh(workspace, request.run or "", request)
-        with open_session(context, workspace, setup, caps, dry_run=True, fresh=fresh) as session:
+        with open_session(workspace, setup, caps, dry_run=True, fresh=fresh) as session:
             plan_maker = planner(workspace, setup, session)
             if request.run and request.run in runs(workspace.repo):
                 return _plan_of_begun(workspace, setup, request, caps, plan_maker)
@@ -328,7 +328,6 @@ def _refuse_losses(repo: Repo, run: str, records: Sequence[Recorded], config: st
 class Training:
     def __init__(
         self,
-        context: Context,
         workspace: Workspace,
         setup: Setup,
         request: SkillTraining,
@@ -347,7 +346,7 @@ class Training:
         position = _place(setup, fold(record.event for record in self._recorded)) if self._recorded else ""
         self.facts = training_facts(setup, run=name, text=text, length=_length(setup), goes_on=position)
         self._read_feedback = feedback_reader(workspace.repo)
-        self._writer = RunWriter(workspace.repo, name, context.clock, workspace.repo.identity())
+        self._writer = RunWriter(workspace.repo, name, workspace.context.clock, workspace.repo.identity())
         self._versions: dict[int, str] = {}
         self._skills: dict[int, Skill] = {}
         self._outcomes = version_outcomes(workspace.repo, self._recorded)
@@ -362,7 +361,7 @@ class Training:
             settings=setup.config.values.method,
             calls=calls,
             workers=setup.config.values.rollouts_at_once,
-            clock=context.clock,
+            clock=workspace.context.clock,
             monitor=Monitor(report=watcher.progress, saw=watcher.rolled, cost=calls.spent),
             pins=setup.pins,
             feedback=self._feedback,

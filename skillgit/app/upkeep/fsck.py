@@ -85,7 +85,7 @@ def fsck(context: Context, run: str | None, deep: bool = False, *, repair: bool 
         names = _names(workspace) if run is None else [_known(workspace, run)]
         scope = None if run is None else names
         if repair and not sight:
-            repairs_made += [sentence for name in names for sentence in _mended_run(context, workspace, name)]
+            repairs_made += [sentence for name in names for sentence in _mended_run(workspace, name)]
             workspace.index.refresh()
         findings = [*sight, *_repository_problems(repo)]
         for problem in note_problems(workspace.repo):  # those on commits of other runs only where all are asked for
@@ -169,13 +169,13 @@ def _known(workspace: Workspace, run: str) -> str:
     return run if run in workspace.index.broken or run in _names(workspace) else find_run(workspace, run)
 
 
-def _mended_run(context: Context, workspace: Workspace, run: str) -> list[str]:
+def _mended_run(workspace: Workspace, run: str) -> list[str]:
     repo, branch = workspace.repo, refs.run_branch(run)
     is_lost = branch in repo.damaged_refs() or (repo.common_dir / "logs" / branch).is_file()
     if branch not in repo.tips() and not is_lost:
         # a clone; its writer's repository is where such a run is repaired
         return []
-    with RunLock(repo, run, context.clock):
+    with RunLock(repo, run, workspace.context.clock):
         lines = list[str]()
         with suppress(HistoryError, RevisionNotFoundError):  # the check says what of it cannot be read
             lines += repairs.restore_candidates(repo, run)

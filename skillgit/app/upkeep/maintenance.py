@@ -40,19 +40,19 @@ def gc(context: Context, request: GcRequest) -> tuple[Tidied, ...]:
     if request.fold and request.unfold:
         raise UsageError("--fold and --unfold undo each other", hint="choose one of them")
     with Workspace(context) as workspace:
-        before = _moment(context, workspace, request.evidence_older) if request.evidence_older else None
+        before = _moment(workspace, request.evidence_older) if request.evidence_older else None
         names = [find_run(workspace, run) for run in request.runs] or list(queries.run_names(workspace.index))
-        return tuple(_tidied(context, workspace, run, request, before) for run in names)
+        return tuple(_tidied(workspace, run, request, before) for run in names)
 
 
-def _tidied(context: Context, workspace: Workspace, run: str, request: GcRequest, before: datetime | None) -> Tidied:
+def _tidied(workspace: Workspace, run: str, request: GcRequest, before: datetime | None) -> Tidied:
     repo, dry = workspace.repo, request.dry_run
     if reason := _unfit(workspace, run):
         if request.runs:
             raise ConflictError(f"run {run} {reason}", hint="skillgit train goes on with it; then fold it")
         return Tidied(run=run, left=f"it {reason}")
     fold_count = unfold_count = drop_count = byte_count = 0
-    with nullcontext() if dry else RunLock(repo, run, context.clock):
+    with nullcontext() if dry else RunLock(repo, run, workspace.context.clock):
         if request.fold:
             fold_count = len(attic.foldable(run, repo.tips()) if dry else attic.fold(repo, run))
         if request.unfold:
@@ -61,7 +61,7 @@ def _tidied(context: Context, workspace: Workspace, run: str, request: GcRequest
             records = history_reader.read_run(repo, run)
             plan = evidence.plan_drop(repo, records, before=before, exempt=evidence.spared(records), run=run)
             if plan.records and not dry:
-                evidence.drop(repo, run, records, plan, context.clock)
+                evidence.drop(repo, run, records, plan, workspace.context.clock)
             drop_count, byte_count = len(plan.records), plan.size
     return Tidied(
         run=run,
@@ -85,10 +85,10 @@ def _attic(workspace: Workspace, run: str) -> int:
     return len(attic.read_attic(workspace.repo, tip)) if tip else 0
 
 
-def _moment(context: Context, workspace: Workspace, text: str) -> datetime:
+def _moment(workspace: Workspace, text: str) -> datetime:
     if text.strip().startswith("-"):
         raise UsageError(f"'{text}' is not a valid age", hint="write it like 30, which are days, or 2026-11-21")
     days = _DAYS.fullmatch(text.strip())
     if days is not None:
-        return context.clock() - timedelta(days=int(days["days"]))
-    return datetime.fromtimestamp(git_binary.moment(workspace.repo, text, context.clock()), UTC)
+        return workspace.context.clock() - timedelta(days=int(days["days"]))
+    return datetime.fromtimestamp(git_binary.moment(workspace.repo, text, workspace.context.clock()), UTC)

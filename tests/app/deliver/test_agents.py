@@ -13,7 +13,7 @@ from skillgit.errors import UsageError
 
 def folder_of(context, to, scope=None):
     with Workspace(context) as workspace:
-        return skills_folder(context, workspace, to, scope)
+        return skills_folder(workspace, to, scope)
 
 
 @pytest.mark.parametrize(

@@ -224,11 +224,11 @@ def test_what_is_edited_while_it_is_replaced_is_kept_too(context, tmp_path, monk
     ],
 )
 def test_each_agent_has_its_folder_of_the_users_skills(context, agent, environ, folder):
-    with Workspace(context) as workspace:
+    with Workspace(replace(context, environ=environ)) as workspace:
         for scope in (None, Scope.USER):
-            assert skills_folder(replace(context, environ=environ), workspace, agent, scope) == Path(folder)
+            assert skills_folder(workspace, agent, scope) == Path(folder)
 
 
 def test_without_a_home_there_are_no_skills_of_the_user(context):
-    with Workspace(context) as workspace, pytest.raises(UsageError, match="HOME is not set"):
-        skills_folder(replace(context, environ={}), workspace, "codex", None)
+    with Workspace(replace(context, environ={})) as workspace, pytest.raises(UsageError, match="HOME is not set"):
+        skills_folder(workspace, "codex", None)

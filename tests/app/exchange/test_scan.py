@@ -210,8 +210,8 @@ def test_tips_may_be_tags_and_unknown_ids_of_the_other_side_are_passed_over(cont
     git(home, "tag", "-am", "a tag", "release")
     with Workspace(context) as workspace:
         tag = git(home, "rev-parse", "release")
-        assert [found.commit for found in scan_commits(context, workspace, [tag], ["0" * 40]).stops] == [planted]
-        assert scan_commits(context, workspace, [tag], [planted]).commits == 0
+        assert [found.commit for found in scan_commits(workspace, [tag], ["0" * 40]).stops] == [planted]
+        assert scan_commits(workspace, [tag], [planted]).commits == 0
 
 
 @pytest.mark.usefixtures("home")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def found_in(context, item: str, *ends: str, **request):
-    return bisect(context, ItemsRequest(item=item, run="..".join(ends) or None, **request))
+    return ask(bisect, context, ItemsRequest(item=item, run="..".join(ends) or None, **request))
 
 
 @pytest.mark.usefixtures("records")
@@ -123,20 +123,20 @@ def test_missing_outcomes_narrow_the_answer_to_a_range_until_they_are_asked_for(
     edit_by_hand(trained, SMALL, folder, '\n- Answer "unknown" when in doubt.\n- Answer in a whole sentence.\n')
     edit_by_hand(trained, SMALL, folder, "\n- Take care.\n")
     skillgit("revert", "--to", "v0", cwd=trained)
-    found = bisect(user(trained), ItemsRequest(item=item))
+    found = ask(bisect, user(trained), ItemsRequest(item=item))
     names = [f"v{newest + number}" for number in range(1, 5)]
     assert (found.flip.change, found.suspects) == ("broken", tuple(names))
     assert (found.row, found.diff, found.edits) == (None, "", ())
     watcher = Quiet()
-    asked = bisect(user(trained), ItemsRequest(item=item, measure=True), watcher)
+    asked = ask(bisect, user(trained), ItemsRequest(item=item, measure=True), watcher)
     assert asked.measured == tuple(name for name, _ in watcher.results)
     assert 1 <= len(asked.measured) <= 2, "three were missing, and halving asks two at most"
     assert len(asked.suspects) == 1
     assert asked.row.version == int(asked.suspects[0][1:])
     assert asked.cost.calls == len(asked.measured)
-    again = bisect(user(trained), ItemsRequest(item=item))
+    again = ask(bisect, user(trained), ItemsRequest(item=item))
     assert again.suspects == asked.suspects, "the notes tell it from now on"
-    quiet = bisect(user(trained), ItemsRequest(item=item, measure=True), Quiet())
+    quiet = ask(bisect, user(trained), ItemsRequest(item=item, measure=True), Quiet())
     assert (quiet.measured, quiet.cost.calls) == ((), 0)
     skillgit("fsck", cwd=trained)
 
@@ -147,7 +147,7 @@ def test_it_measures_as_the_run_did_or_not_at_all(trained):
     request = ItemsRequest(item=item, run=f"v0..v{newest + 1}", measure=True)
     other = replace(request, overrides=("model.target=agent",))
     with pytest.raises(UsageError, match="the target is offline/agent here, and was offline/reader"):
-        bisect(user(trained), other, Quiet())
+        ask(bisect, user(trained), other, Quiet())
     fewer = replace(request, overrides=("evaluation.sel_env_num=5",))
     with pytest.raises(UsageError, match="the items are not those of run small"):
-        bisect(user(trained), fewer, Quiet())
+        ask(bisect, user(trained), fewer, Quiet())

@@ -111,8 +111,8 @@ def test_rules_of_two_lines_are_told_by_what_brought_them(context):
 @pytest.mark.usefixtures("lines")
 def test_bisect_looks_along_one_line(context):
     with pytest.raises(UsageError, match="v2 was not made of v1"):
-        bisect(context, ItemsRequest(item="selection0", run="v1..v2"))
-    found = [bisect(context, ItemsRequest(item=f"selection{number}")) for number in range(16)]
+        ask(bisect, context, ItemsRequest(item="selection0", run="v1..v2"))
+    found = [ask(bisect, context, ItemsRequest(item=f"selection{number}")) for number in range(16)]
     suspects = {name for one in found if isinstance(one, Bisected) for name in one.suspects}
     assert suspects
     assert suspects <= {"v1", "v4"}

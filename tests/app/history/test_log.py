@@ -173,9 +173,11 @@ def test_a_log_of_an_index_that_is_there_imports_nothing_heavy(context, records)
         "import sys\n"
         "from pathlib import Path\n"
         "from skillgit.app.workspace.context import Context\n"
+        "from skillgit.app.workspace.workspace import Workspace\n"
         "from skillgit.app.history.log import log\n"
         "import skillgit.verbs.log\n"
-        f"assert len(log(Context.from_process(Path({str(context.directory)!r}))).rows) == {len(records)}\n"
+        f"with Workspace(Context.from_process(Path({str(context.directory)!r}))) as workspace:\n"
+        f"    assert len(log(workspace).rows) == {len(records)}\n"
         f"print([name for name in {HEAVY!r} if name in sys.modules])\n"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

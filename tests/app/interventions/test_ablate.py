@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from asking import ask
 from program import git, refs, skillgit
 
 from skillgit.app.interventions.ablate import ablate
@@ -17,7 +18,7 @@ from skillgit.store.repo import Repo
 
 def left_out(user, repository, revision, eyes, **request):
     asked = AblateRequest(revision=revision, **request)
-    return ablate(user(repository), asked, eyes)
+    return ask(ablate, user(repository), asked, eyes)
 
 
 def noted(repository, revision="one/v2"):

@@ -21,7 +21,7 @@ from skillgit.store.repo import Repo
 
 def pick(user, repository, revision, eyes, onto="one", **terms):
     request = CherryPickRequest(revision=revision, run=onto, **terms)
-    return cherry_pick(user(repository), request, eyes)
+    return ask(cherry_pick, user(repository), request, eyes)
 
 
 def test_edits_that_pass_the_gate_of_the_other_run_become_its_next_version(user, repository, eyes, document):

@@ -15,7 +15,7 @@ from skillgit.errors import SkillgitError, UsageError
 
 
 def join(user, repository, into, other, eyes, **more):
-    return merge(user(repository), MergeRequest(into=into, source=other, **more), eyes)
+    return ask(merge, user(repository), MergeRequest(into=into, source=other, **more), eyes)
 
 
 def test_a_plan_names_the_conflicts_and_the_price_and_does_nothing(user, repository, eyes):

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from asking import ask
 from program import git, refs, skillgit
 
 from skillgit.app.interventions.cherry_pick import apply_again, retry
@@ -11,7 +12,7 @@ from skillgit.errors import ExitCode, NotFoundError, SkillgitError, UsageError
 
 
 def retried(user, repository, eyes, run="one", **request):
-    return retry(user(repository), CherryPickRequest(run=run, rejected=True, **request), eyes)
+    return ask(retry, user(repository), CherryPickRequest(run=run, rejected=True, **request), eyes)
 
 
 def refused(repository) -> set[str]:

@@ -6,6 +6,7 @@ import json
 from collections import Counter
 
 import pytest
+from asking import ask
 from program import git, refs, skillgit
 
 from skillgit.app.interventions.requests import RevertRequest
@@ -18,7 +19,7 @@ from skillgit.store.history_reader import read_commit, skill_at
 
 
 def taken_back(user, repository, revision, eyes, **terms):
-    return revert(user(repository), RevertRequest(revision=revision, **terms), eyes)
+    return ask(revert, user(repository), RevertRequest(revision=revision, **terms), eyes)
 
 
 def versions(repository, run: str) -> list[str]:

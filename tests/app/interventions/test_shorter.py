@@ -9,6 +9,7 @@ import subprocess
 import time
 
 import pytest
+from asking import ask
 from program import SKILLGIT, git, refs, skillgit, surroundings
 
 from skillgit.app.interventions.ablate import ablate
@@ -19,11 +20,11 @@ from skillgit.errors import SkillgitError, UsageError
 
 
 def pruned(user, repository, eyes, revision="one"):
-    return prune(user(repository), ShortenRequest(revision=revision), eyes)
+    return ask(prune, user(repository), ShortenRequest(revision=revision), eyes)
 
 
 def compressed(user, repository, eyes, revision="one"):
-    return compress(user(repository), ShortenRequest(revision=revision), eyes)
+    return ask(compress, user(repository), ShortenRequest(revision=revision), eyes)
 
 
 def test_rules_without_effect_go_and_the_score_stays(user, repository, eyes, document):
@@ -52,7 +53,7 @@ def test_the_commits_tell_what_made_them_shorter(repository, trailers, evidence,
 
 
 def test_notes_of_ablate_are_used_and_what_they_do_not_tell_is_measured_and_noted(user, repository, eyes):
-    every = ablate(user(repository), AblateRequest(revision="one"), eyes)
+    every = ask(ablate, user(repository), AblateRequest(revision="one"), eyes)
     assert pruned(user, repository, eyes).measured == 0
     body = sum(row.ablation.region == "body" for row in every.rules)
     git("update-ref", "-d", "refs/notes/skillgit/evals", cwd=repository)

@@ -16,6 +16,7 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 import pytest
+from asking import ask
 from program import QUICK, git, skillgit
 from sample_run import MODELS, clock_from, evaluation, rows, transitions
 from sample_run import RUN as SAMPLE
@@ -75,7 +76,7 @@ def mine(desk: Path):
 
 def checked(desk: Path, file: str | Path = "claim.json", *, inside: str = "clone", **request):
     asked = VerifyRequest(claim=str(desk / file), **request)
-    return check_claim(placed(desk / inside, LATER), asked, Quiet())
+    return ask(check_claim, placed(desk / inside, LATER), asked, Quiet())
 
 
 def payload(desk: Path) -> dict:
@@ -358,10 +359,10 @@ def test_a_claim_travels_as_a_note_and_its_sample_is_measured_again(desk):
     assert (line["kind"], line["envelope"]["payloadType"]) == ("claim", "application/vnd.in-toto+json")
     git("fetch", "-q", "origin", "refs/notes/*:refs/notes/*", cwd=desk / "clone")
     request = VerifyRequest(claim=f"{RUN}/v2", sample=5, note=False)
-    found = check_claim(placed(desk / "clone", LATER), request, Quiet())
+    found = ask(check_claim, placed(desk / "clone", LATER), request, Quiet())
     assert (found.reproduction.verdict.word, found.reproduction.verdict.n, found.exit_code) == ("consistent", 5, 0)
     with pytest.raises(NotFoundError, match="there is no claim on"):
-        check_claim(placed(desk / "clone"), VerifyRequest(claim=f"{RUN}/v0"), Quiet())
+        ask(check_claim, placed(desk / "clone"), VerifyRequest(claim=f"{RUN}/v0"), Quiet())
 
 
 def test_looks_at_the_test_split_are_those_before_the_claim(desk):

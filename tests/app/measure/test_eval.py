@@ -84,7 +84,7 @@ def user(directory: Path) -> Context:
 
 
 def measure(repository: Path, *revisions: str, watcher: Eyes | None = None, **request):
-    return evaluate(user(repository), EvalRequest(revisions=revisions, **request), watcher or Eyes())
+    return ask(evaluate, user(repository), EvalRequest(revisions=revisions, **request), watcher or Eyes())
 
 
 def noted(repository: Path, revision: str) -> list[dict[str, object]]:

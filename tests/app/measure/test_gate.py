@@ -5,6 +5,7 @@ import shutil
 from typing import TYPE_CHECKING
 
 import pytest
+from asking import ask
 from program import git, refs, skillgit
 from trained_runs import RUN, Quiet, small_run, user
 
@@ -61,7 +62,7 @@ def branch(repository: Path, name: str, start: str, files: dict[str, str | None]
 
 
 def judged(repository: Path, base: str, head: str, *, watcher: Quiet | None = None, **request):
-    return gate(user(repository), GateRequest(base=base, head=head, **request), watcher or Quiet())
+    return ask(gate, user(repository), GateRequest(base=base, head=head, **request), watcher or Quiet())
 
 
 def without_ledger(repository: Path) -> None:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
+from asking import ask
 from planted_judge import BAD, GOOD, PlantedJudge, planted_judge
 from program import SKILLGIT, new_repository, refs, skillgit, surroundings
 from trained_runs import Quiet, user
@@ -70,7 +71,7 @@ def judged_by(judge: PlantedJudge, data: str = PLAIN, *more: str) -> tuple[str, 
 def measured(repository: Path, judge: PlantedJudge, data: str = PLAIN, **request):
     folder = repository / "labels.jsonl"
     usual = {"config": "tasks/default", "overrides": judged_by(judge, data), "labels": folder, "items": 12}
-    return judge_agreement(user(repository), EvalRequest(**usual | request), Quiet())
+    return ask(judge_agreement, user(repository), EvalRequest(**usual | request), Quiet())
 
 
 def row_of(found, against: str, what: str):
@@ -344,10 +345,10 @@ def test_a_judge_that_cannot_judge_is_refused(repository):
     labels = repository / "labels.jsonl"
     request = EvalRequest(config="tasks/default", overrides=(f"env.data_path={PLAIN}",), labels=labels)
     with pytest.raises(ConfigError, match="cannot judge"):
-        judge_agreement(user(repository), request, Quiet())
+        ask(judge_agreement, user(repository), request, Quiet())
     plain = replace(request, config="searchqa/default", overrides=())
     with pytest.raises(UsageError, match="scores without a judge"):
-        judge_agreement(user(repository), plain, Quiet())
+        ask(judge_agreement, user(repository), plain, Quiet())
 
 
 def test_the_ledger_forgets_nothing_of_another_judge(tmp_path):

@@ -44,7 +44,7 @@ def repository(alike: Path, tmp_path: Path) -> Path:
 
 
 def measure(repository: Path, *revisions: str, **request):
-    return evaluate(user(repository), EvalRequest(revisions=revisions, **request), Quiet())
+    return ask(evaluate, user(repository), EvalRequest(revisions=revisions, **request), Quiet())
 
 
 def outcomes(repository: Path, commit: str) -> list[dict[str, list[float]]]:
@@ -82,7 +82,7 @@ def test_notes_land_on_the_commits_that_were_measured_with_their_own_outcomes(al
         repository = shutil.copytree(alike, tmp_path / str(place))
         if command == "retest":
             request = EvalRequest(revisions=chosen)
-            found = retest(user(repository), request, Quiet())
+            found = ask(retest, user(repository), request, Quiet())
             told = {row.name: row.commit for row in found.rows}
         else:
             told = {arm.name: arm.commit for arm in measure(repository, *chosen).arms}

@@ -36,7 +36,7 @@ def edited(tmp_path_factory, tmp_path) -> tuple[Path, str]:
 
 
 def measure(folder: Path, revision: str, **request: object) -> None:
-    evaluate(user(folder), EvalRequest(revisions=(revision,), **request), Quiet())
+    ask(evaluate, user(folder), EvalRequest(revisions=(revision,), **request), Quiet())
 
 
 def rewrite_note(folder: Path, commit: str, line: str) -> None:
@@ -80,10 +80,10 @@ def test_the_hint_of_a_verification_leads_to_one(edited):
     folder, head = edited
     asked = EvalRequest(revisions=(head,), sample=5)
     with pytest.raises(NotFoundError, match="no score of head on the selection split is recorded") as caught:
-        verify(user(folder), asked, Quiet())
+        ask(verify, user(folder), asked, Quiet())
     assert caught.value.hint == "skillgit eval head --split selection"
     measure(folder, head)
-    found = verify(user(folder), asked, Quiet())
+    found = ask(verify, user(folder), asked, Quiet())
     assert (found.verdict.word, found.claim.n, found.claim.paired) == ("consistent", 20, True)
     assert "a note tells it" in found.claim.remark
 
@@ -92,10 +92,10 @@ def test_a_sample_is_no_claim_of_the_whole(edited):
     folder, head = edited
     measure(folder, head)
     asked = EvalRequest(revisions=(head,), sample=5)
-    verify(user(folder), asked, Quiet())
+    ask(verify, user(folder), asked, Quiet())
     commit = git("rev-parse", f"run/{RUN}", cwd=folder).out.strip()
     lines = git("notes", "--ref=skillgit/evals", "show", commit, cwd=folder).out.splitlines()
     (sample,) = [line for line in lines if "sampled_of" in line]
     rewrite_note(folder, commit, sample)
     with pytest.raises(NotFoundError, match="no score of head"):
-        verify(user(folder), asked, Quiet())
+        ask(verify, user(folder), asked, Quiet())

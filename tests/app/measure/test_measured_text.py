@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from asking import ask
 from program import git, refs, skillgit
 from trained_runs import RUN, Quiet, small_run, user
 
@@ -43,11 +44,11 @@ def short(folder: Path, revision: str) -> str:
 
 
 def measure(folder: Path, *revisions: str, watcher: Quiet | None = None, **request) -> Evaluated:
-    return evaluate(user(folder), EvalRequest(revisions=revisions, **request), watcher or Quiet())
+    return ask(evaluate, user(folder), EvalRequest(revisions=revisions, **request), watcher or Quiet())
 
 
 def judge(folder: Path, **request):
-    return gate(user(folder), GateRequest(**request), Quiet())
+    return ask(gate, user(folder), GateRequest(**request), Quiet())
 
 
 def test_a_work_tree_that_differs_is_said_before_the_first_call_in_the_plan_and_in_the_result(folder):
@@ -59,7 +60,7 @@ def test_a_work_tree_that_differs_is_said_before_the_first_call_in_the_plan_and_
     plan = measure(folder, "main", overrides=FEW, dry_run=True)
     assert DIFFERS in plan.notes
     assert plan.facts["text"] == f"{DOCUMENT} of main ({short(folder, 'main')})"
-    again = retest(user(folder), EvalRequest(revisions=("HEAD",), overrides=FEW, dry_run=True), Quiet())
+    again = ask(retest, user(folder), EvalRequest(revisions=("HEAD",), overrides=FEW, dry_run=True), Quiet())
     assert DIFFERS in again.notes
 
 

@@ -48,7 +48,7 @@ def other(monkeypatch) -> str:
 
 
 def again(repository: Path, *revisions: str, watcher: Quiet | None = None, **request):
-    return retest(user(repository), EvalRequest(revisions=revisions, **request), watcher or Quiet())
+    return ask(retest, user(repository), EvalRequest(revisions=revisions, **request), watcher or Quiet())
 
 
 def noted(repository: Path, revision: str) -> list[dict[str, object]]:

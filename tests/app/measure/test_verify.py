@@ -37,7 +37,7 @@ def trained(tmp_path_factory, tmp_path) -> Path:
 
 def verified(repository: Path, revision: str, *, sample: int = 10, watcher: Quiet | None = None, **request):
     asked, watcher = EvalRequest(revisions=(revision,), sample=sample, **request), watcher or Quiet()
-    return verify(user(repository), asked, watcher), watcher.remarks
+    return ask(verify, user(repository), asked, watcher), watcher.remarks
 
 
 def test_an_honest_score_is_consistent(trained):

@@ -181,7 +181,7 @@ def test_what_was_edited_meanwhile_is_kept_and_measured_with_the_version(reposit
     assert (repository / "skills/county/SKILL.md").read_text() == "not committed"
     # a gate on the pull request finds every outcome recorded
     judged = GateRequest(base="main", head="propose/town", split="test", rule="paired", recorded_only=True)
-    assert gate(user(repository), judged, Quiet()).exit_code is ExitCode.OK
+    assert ask(gate, user(repository), judged, Quiet()).exit_code is ExitCode.OK
 
 
 def test_an_edit_of_the_same_lines_leaves_the_proposal_on_its_pin(repository):

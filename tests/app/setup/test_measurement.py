@@ -6,6 +6,7 @@ import shutil
 from typing import TYPE_CHECKING
 
 import pytest
+from asking import ask
 from trained_runs import RUN, Quiet, small_run, user
 
 from skillgit.app.interventions.ablate import ablate
@@ -53,16 +54,16 @@ def trained(tmp_path_factory, tmp_path) -> Path:
 @pytest.mark.parametrize("name", WORK)
 def test_a_cap_ends_it_with_its_cost_and_the_same_command_asks_the_rest(name, trained):
     use, request, values = WORK[name]
-    plan = use(user(trained), request(**values, dry_run=True), Quiet())
+    plan = ask(use, user(trained), request(**values, dry_run=True), Quiet())
     assert isinstance(plan, Plan)
     whole = plan.total.calls
     half, eyes = whole // 2, Eyes()
     with pytest.raises(BudgetError, match=f"cap of {half} calls") as caught:
-        use(user(trained), request(**values, max_calls=half), eyes)
+        ask(use, user(trained), request(**values, max_calls=half), eyes)
     assert caught.value.hint.startswith("type the same command again")
     assert eyes.calls == [half]
     eyes = Eyes()
-    result = use(user(trained), request(**values), eyes)
+    result = ask(use, user(trained), request(**values), eyes)
     assert (result.cost.calls, eyes.calls) == (whole - half, [])
 
 
@@ -71,8 +72,8 @@ def test_what_it_rests_on_and_its_plan_are_said_before_the_first_call(name, trai
     use, request, values = WORK[name]
     eyes = Eyes()
     with pytest.raises(BudgetError):
-        use(user(trained), request(**values, max_calls=1), eyes)
+        ask(use, user(trained), request(**values, max_calls=1), eyes)
     sentences = [text for text in eyes.remarks if text.startswith("by ") or "about" in text]
     assert {text.startswith("by ") for text in sentences} == {True, False}, eyes.remarks
-    plan = use(user(trained), request(**values, dry_run=True), Quiet())
+    plan = ask(use, user(trained), request(**values, dry_run=True), Quiet())
     assert any(fact.startswith("the configuration of run") for fact in plan.facts.values())

@@ -110,10 +110,10 @@ def test_a_bisection_says_what_was_dropped_and_what_messages_tell(context):
     with pytest.raises(
         NotFoundError, match="whether v1 solves q05 is not known: the evidence of v1 was dropped"
     ) as caught:
-        bisect(context, ItemsRequest(item="q05", run="v0..v1"))
+        ask(bisect, context, ItemsRequest(item="q05", run="v0..v1"))
     assert f"skillgit log {RUN} --item q05" in caught.value.hint
     assert "--measure" in caught.value.hint
-    found = bisect(context, ItemsRequest(item="q05"))
+    found = ask(bisect, context, ItemsRequest(item="q05"))
     assert (found.suspects, found.gaps, found.told) == (("v1", "v2", "v3"), ("v1", "v2"), ("v1",))
     assert found.absence is Absence.DROPPED
 

@@ -262,7 +262,7 @@ def checkout(context: Context, revision: str, paths: tuple[str, ...] = ()) -> Ch
     with Workspace(context) as workspace:
         resolution = resolve(workspace, revision)
         if paths:
-            inside = [_inside(context, workspace, path) for path in paths]
+            inside = [_inside(workspace, path) for path in paths]
             files = work_tree.write_paths(workspace.repo, resolution.commit, inside)
             return CheckedOut(row=resolution.row, commit=resolution.commit, files=files)
         # What names a version or a run never means a branch, even if there is one of that name.
@@ -274,12 +274,12 @@ def checkout(context: Context, revision: str, paths: tuple[str, ...] = ()) -> Ch
         return CheckedOut(row=resolution.row, commit=resolution.commit, files=files, branch=branch, back=branch_left)
 
 
-def _inside(context: Context, workspace: Workspace, path: str) -> str:
+def _inside(workspace: Workspace, path: str) -> str:
     """Return ``path`` as the repository calls it; links are not followed, as in git."""
     top = workspace.repo.workdir
     if top is None:
         return path
-    inside = relpath(normpath(context.directory / path), top.resolve())
+    inside = relpath(normpath(workspace.context.directory / path), top.resolve())
     if inside == ".." or inside.startswith("../"):
         raise UsageError(f"{path} is outside of the repository", hint=f"the work tree is {top}")
     return "" if inside == "." else inside
