@@ -51,7 +51,7 @@ class ConfigRequest(OfSkill):
 
 
 def _config(session: VerbSession, request: ConfigRequest) -> Answer[object]:
-    result = skill_tasks.load_for_skill(session.context, request.config, request.overrides)
+    result = skill_tasks.load_for_skill(session.workspace, request.config, request.overrides)
     rows = [{"key": entry.key, "value": entry.value, "origin": str(entry.origin)} for entry in result.entries]
     return Answer(
         table=LISTS["config"],
@@ -114,14 +114,14 @@ def _doctor(session: TerminalSession, request: DoctorRequest) -> Answer[object]:
         return _local(session, request)
     refuse_without(request, "local", "ports", "write")
     refuse_without(request, "config", "overrides")
-    context, config, overrides, check = session.context, request.config, request.overrides, None
+    workspace, config, overrides, check = session.workspace, request.config, request.overrides, None
     if config is not None and not request.dry_run:
         with session.heartbeat() as watch:
-            check = data_check.check_data(context, config, overrides, watch)
+            check = data_check.check_data(workspace, config, overrides, watch)
         if not check.splits:
             session.note("the models are not asked while items cannot be read")
             config, overrides = None, ()
-    checkup = doctor.doctor(context, config, overrides, call=request.call, caps=request.caps, dry_run=request.dry_run)
+    checkup = doctor.doctor(workspace, config, overrides, call=request.call, caps=request.caps, dry_run=request.dry_run)
     if isinstance(checkup, plan.Plan):
         return planned(session, checkup)
     session.note(*checkup.notes)
@@ -166,7 +166,7 @@ DOCTOR = Verb("doctor", DoctorRequest, _doctor, _doctor_effect)
 
 def _checkup(session: VerbSession, request: DoctorRequest) -> Answer[Checkup]:
     caps, call = request.caps, request.call
-    result = doctor.doctor(session.context, request.config, request.overrides, call=call, caps=caps)
+    result = doctor.doctor(session.workspace, request.config, request.overrides, call=call, caps=caps)
     return Answer(result=cast("Checkup", result))  # no dry run
 
 

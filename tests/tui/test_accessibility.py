@@ -14,7 +14,7 @@ from textual.css.stylesheet import Stylesheet
 from textual.filter import Monochrome
 from textual.screen import ModalScreen
 
-from skillgit.app.workspace.live import LiveLook, RunLimits, Snapshot, StageCount, Standing
+from skillgit.app.workspace.live import LiveLook, LiveProgress, RunLimits, StageCount, Standing
 from skillgit.domain.outcomes import Failing
 from skillgit.tui import theme
 from skillgit.tui.screens.compare import CompareScreen
@@ -39,7 +39,7 @@ RUNNING = LiveLook(
     run=RUN,
     standing=Standing.RUNNING,
     pid=4127,
-    snapshot=Snapshot(
+    snapshot=LiveProgress(
         run=RUN,
         pid=4127,
         command="skillgit train demo",

@@ -328,10 +328,9 @@ def _again_the_scores(
             recorded_config(workspace, row.run, request.overrides)
             if request.config is None
             else load_for_skill(
-                workspace.context,
+                workspace,
                 request.config,
                 request.overrides,
-                workspace=workspace,
                 skill=workspace.index.skill_path(row.run),
             )
         )

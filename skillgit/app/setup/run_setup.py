@@ -236,7 +236,7 @@ def measuring_setup(
     """
     if terms.config is not None:
         path = skill or (workspace.index.skill_path(lender.run) if lender is not None else "")
-        config = load_for_skill(workspace.context, terms.config, terms.overrides, workspace=workspace, skill=path)
+        config = load_for_skill(workspace, terms.config, terms.overrides, skill=path)
         setup = set_up(config, gates=gates)
         if lender is not None:
             name = name_of(workspace.index.skill_path(lender.run))

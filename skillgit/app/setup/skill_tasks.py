@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from pathlib import Path
 from shlex import quote
 
 from skillgit.app.setup.config.load import load_config
 from skillgit.app.setup.config.resolved import ResolvedConfig
-from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.skill_choice import name_of
 from skillgit.app.workspace.skills_here import ADD, meant_skill, own_tasks, reviewed_tasks
 from skillgit.app.workspace.workspace import Workspace
@@ -77,7 +75,7 @@ def _wants_tasks(config: ResolvedConfig, skill: str) -> bool:
 
 
 def load_for_skill(
-    context: Context, name: str, overrides: Sequence[str] = (), *, workspace: Workspace | None = None, skill: str = ""
+    workspace: Workspace, name: str, overrides: Sequence[str] = (), *, skill: str = ""
 ) -> ResolvedConfig:
     """Return the configuration ``name`` for one skill: where it names no data, they are the skill's reviewed tasks.
 
@@ -85,14 +83,13 @@ def load_for_skill(
     Every command with a configuration for one skill loads it here, so that all of them mean what ``train`` means. A
     SkillError if it is not clear which skill is meant. Outside of a repository, a configuration is what it is.
     """
-    config = load_config(context, name, overrides)
-    if not context.skill and not _wants_tasks(config, ""):
+    config = load_config(workspace.context, name, overrides)
+    if not workspace.context.skill and not _wants_tasks(config, ""):
         return config
     try:
-        with nullcontext(workspace) if workspace is not None else Workspace(context) as opened:
-            own = with_own_tasks(opened, config, overrides, lambda: skill or meant_skill(opened, TASKS_ENVIRONMENT))
+        own = with_own_tasks(workspace, config, overrides, lambda: skill or meant_skill(workspace, TASKS_ENVIRONMENT))
     except RepositoryNotFoundError:
-        if context.skill:
+        if workspace.context.skill:
             raise
         return config
-    return config if own == tuple(overrides) else load_config(context, name, own)
+    return config if own == tuple(overrides) else load_config(workspace.context, name, own)

@@ -15,7 +15,7 @@ from skillgit.app.recorded.score_summary import POWER, before_baseline
 from skillgit.app.setup.config.resolved import ResolvedConfig
 from skillgit.app.setup.skill_tasks import load_for_skill
 from skillgit.app.train.starting_point import first_skill
-from skillgit.app.workspace.context import Context
+from skillgit.app.workspace.workspace import Workspace
 from skillgit.domain.evaluation import Gauge, Split, item_set_digest
 from skillgit.domain.finding import Finding, Severity, exit_code
 from skillgit.domain.leaks import (
@@ -132,9 +132,9 @@ class DataCheck:
     shortcuts: ShortcutReport | None = None  # what answers score that need no question; None if items are unreadable
 
 
-def check_data(context: Context, config: str, overrides: tuple[str, ...] = (), watch: Watch = silent) -> DataCheck:
+def check_data(workspace: Workspace, config: str, overrides: tuple[str, ...] = (), watch: Watch = silent) -> DataCheck:
     """Return what is wrong with the items of a configuration; no model is asked. ``watch`` hears what is being done."""
-    settings = load_for_skill(context, config, overrides)
+    settings = load_for_skill(workspace, config, overrides)
     environment = load_environment(settings.values.env.name, settings.root)(settings.options, settings.root)
     watch("reading the items")
     items, unreadable = _load(environment)
@@ -146,7 +146,7 @@ def check_data(context: Context, config: str, overrides: tuple[str, ...] = (), w
         findings += [_fault("repeated", fault) for fault in repetitions(items)]
         findings += _repeated_inside(items)
         rows = item_facts(environment, items)
-        findings += _of_texts(rows, context, settings, environment, watch)
+        findings += _of_texts(rows, workspace, settings, environment, watch)
         watch("scoring answers that need no question")
         rule = settings.values.method.rule()
         shortcuts = measure_shortcuts(environment, items, Gauge(metric=rule.metric, soft_weight=rule.soft_weight))
@@ -209,12 +209,12 @@ def _questions(rows: Sequence[ItemFacts]) -> Iterator[tuple[str, Split, Secrets]
 
 
 def _of_texts(
-    rows: Sequence[ItemFacts], context: Context, config: ResolvedConfig, environment: Environment, watch: Watch
+    rows: Sequence[ItemFacts], workspace: Workspace, config: ResolvedConfig, environment: Environment, watch: Watch
 ) -> Iterator[Finding]:
     leaks: list[Leak] = []
     if rows:
         watch(f"looking for {len(rows):,} items in the seed skill")
-        skill = first_skill(context, config, environment)
+        skill = first_skill(workspace, config, environment)
         text = "\n\n".join(content for _, content in skill.text_files())
         leaks += _seed_leaks(rows, text, environment.taxonomy())
     for kind in LeakKind:

@@ -111,7 +111,7 @@ class Checkup:
 
 
 def doctor(
-    context: Context,
+    workspace: Workspace,
     config: str | None,
     overrides: tuple[str, ...] = (),
     *,
@@ -125,7 +125,7 @@ def doctor(
     ``section.key=value``; later ones win. Each model that is not on this machine is asked one tiny question if ``call``
     says so; ``caps`` are what these may cost.
     """
-    setup = set_up(load_for_skill(context, config, overrides)) if config is not None else None
+    setup = set_up(load_for_skill(workspace, config, overrides)) if config is not None else None
     if setup is not None:
         setup.strategy.check(setup.config.values.method, setup.routes["optimizer"])
         if not dry_run:
@@ -137,13 +137,13 @@ def doctor(
     roles: tuple[RoleHealth, ...] = ()
     notes: tuple[str, ...] = ()
     if setup is not None:
-        skill = first_skill(context, setup.config, setup.task.environment)
+        skill = first_skill(workspace, setup.config, setup.task.environment)
         with Ledger.in_memory() as ledger:
-            door = _door(context, setup, ledger, caps or Caps())
+            door = _door(workspace.context, setup, ledger, caps or Caps())
             roles = asyncio.run(_examined(setup, skill, door, call=call))
         surprises = (setup.routes[role.role].served.surprise(role.answered_by) for role in roles)
         notes = tuple(dict.fromkeys((*setup.config.notes, *name_warnings(setup), *filter(None, surprises))))
-    path = context.environ.get("PATH")
+    path = workspace.context.environ.get("PATH")
     programs = [
         Program(name=name, path=next(filter(None, (shutil.which(word, path=path) for word in words)), ""), purpose=text)
         for name, words, text in _PROGRAMS
@@ -156,7 +156,7 @@ def doctor(
         programs=tuple(programs),
     )
     repository = None
-    with suppress(RepositoryNotFoundError), Workspace(context) as workspace:
+    with suppress(RepositoryNotFoundError):
         repository = Found(path=str(workspace.repo.common_dir), runs=len(runs(workspace.repo)))
     return Checkup(
         machine=machine,

@@ -19,7 +19,7 @@ from typing import Any, Final
 from skillgit.app.history.status import Unfinished
 from skillgit.app.recorded.score_summary import SkillComparison, compare
 from skillgit.app.train.forecast import Forecast, Workload
-from skillgit.app.workspace.live import CallFigures, End, RunLimits, Snapshot, StageCount, encoded
+from skillgit.app.workspace.live import CallFigures, End, LiveProgress, RunLimits, StageCount, encoded
 from skillgit.domain.address import refused_label, version_label
 from skillgit.domain.cost import Caps, Cost
 from skillgit.domain.evaluation import Evaluation, FailedToEvaluate, LoadCounts, Split, cut_phrase
@@ -241,7 +241,7 @@ _REMARKS: Final = 5
 class Publisher:
     """A watcher that hands everything on and publishes it; ``budget`` returns the edit budget of a step."""
 
-    def __init__(self, repo: Repo, snapshot: Snapshot, watcher: Watcher) -> None:
+    def __init__(self, repo: Repo, snapshot: LiveProgress, watcher: Watcher) -> None:
         self.budget: Callable[[int], int | None] = lambda _: None
         self._repo = repo
         self._snapshot = snapshot
@@ -366,7 +366,7 @@ class Publisher:
             document = redact(encoded(self._look(end))).encode(errors="replace")
             publish(self._repo, self._snapshot.run, document)
 
-    def _look(self, end: End | None) -> Snapshot:
+    def _look(self, end: End | None) -> LiveProgress:
         now, seconds = self._now, time.monotonic() - self._began
         facts: dict[str, Any] = {
             "seconds": round(seconds, 1),
@@ -443,7 +443,7 @@ def _projected(costs: Cost, first: Cost, times: float) -> Cost:
 def publishing(repo: Repo, run: str, watcher: Watcher, *, caps: Caps, command: str) -> Iterator[Publisher]:
     """Publish ``run`` while the block lasts, and how it ended; the lock of the run is held around it."""
     limits = RunLimits(calls=caps.max_calls, tokens=caps.max_tokens, usd=caps.max_usd)
-    publisher = Publisher(repo, Snapshot(run=run, pid=os.getpid(), command=command, limits=limits), watcher)
+    publisher = Publisher(repo, LiveProgress(run=run, pid=os.getpid(), command=command, limits=limits), watcher)
     publisher.begin()
     try:
         yield publisher

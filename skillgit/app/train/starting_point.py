@@ -331,11 +331,10 @@ def _version_at(workspace: Workspace, commit: str, path: str) -> LogRow | None:
     return version if len(trees) == 1 else None
 
 
-def first_skill(context: Context, config: ResolvedConfig, environment: Environment) -> Skill:
+def first_skill(workspace: Workspace, config: ResolvedConfig, environment: Environment) -> Skill:
     """Return the skill that a new run would start with, in a repository or outside of one."""
     try:
-        with Workspace(context) as workspace:
-            return find_beginning(workspace, config, environment, None, workspace.skill).skill
+        return find_beginning(workspace, config, environment, None, workspace.skill).skill
     except RepositoryNotFoundError:
         path = config.values.env.skill_init
         return read_seed(Path(path)) if path else normalise(environment.seed_skill())

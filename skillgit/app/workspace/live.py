@@ -66,7 +66,7 @@ class End:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Snapshot(RunProgress):
+class LiveProgress(RunProgress):
     run: str
     pid: int
     command: str  # the command that goes on with the run if the process is gone
@@ -86,11 +86,11 @@ class Snapshot(RunProgress):
     end: End | None = None  # how the process ended; None while it works
 
 
-def encoded(snapshot: Snapshot) -> str:
+def encoded(snapshot: LiveProgress) -> str:
     return json.dumps(asdict(snapshot), ensure_ascii=False)
 
 
-def decoded(document: bytes) -> Snapshot | None:
+def decoded(document: bytes) -> LiveProgress | None:
     """Return the snapshot in ``document``; None if it is none that this skillgit can read."""
     try:
         return _adapter().validate_json(document)
@@ -99,8 +99,8 @@ def decoded(document: bytes) -> Snapshot | None:
 
 
 @cache
-def _adapter() -> type_adapter.TypeAdapter[Snapshot]:
-    return type_adapter.TypeAdapter(Snapshot)
+def _adapter() -> type_adapter.TypeAdapter[LiveProgress]:
+    return type_adapter.TypeAdapter(LiveProgress)
 
 
 _LATEST = 3
@@ -123,7 +123,7 @@ class LiveLook:
     run: str  # the run; empty if there is none to look at
     standing: Standing
     pid: int = 0  # the process that does; 0 without one
-    snapshot: Snapshot | None = None  # what it published last; None if nothing
+    snapshot: LiveProgress | None = None  # what it published last; None if nothing
 
     @property
     def is_alive(self) -> bool:
@@ -145,7 +145,7 @@ class StageProgress:
     total: int = 0
 
 
-def stage_progress(snapshot: Snapshot | None, *, is_alive: bool) -> Iterator[StageProgress]:
+def stage_progress(snapshot: LiveProgress | None, *, is_alive: bool) -> Iterator[StageProgress]:
     """Yield the stages of every step, and before them the current one if it is none of these."""
     counts = {count.stage: count for count in snapshot.stages} if snapshot is not None else {}
     current = snapshot.stage if snapshot is not None else ""
@@ -192,7 +192,7 @@ def _run_of(repo: Repo, holders: Mapping[str, int], pid: int) -> str:
     return next(names, "") or next(candidates, "")
 
 
-def _snapshot(repo: Repo, run: str) -> Snapshot | None:
+def _snapshot(repo: Repo, run: str) -> LiveProgress | None:
     document = published(repo, run)
     return None if document is None else decoded(document)
 

@@ -18,8 +18,8 @@ from skillgit.app.workspace.command_journal import CommandRecord
 from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.live import (
     LiveLook,
+    LiveProgress,
     RunLimits,
-    Snapshot,
     Standing,
     live,
     stage_progress,
@@ -448,7 +448,7 @@ class FailingList(Paragraphs, inherit_bindings=False):
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("list")
 
-    def look(self, snapshot: Snapshot | None) -> None:
+    def look(self, snapshot: LiveProgress | None) -> None:
         is_rolled = snapshot is not None and snapshot.rolled
         counts = f"  {snapshot.failed} of {snapshot.rolled}  {snapshot.looked_at}" if snapshot and is_rolled else ""
         self.border_title = f"Failing now{counts}"
@@ -459,7 +459,7 @@ class FailingList(Paragraphs, inherit_bindings=False):
             self.show(paragraphs)
 
 
-def _failing(snapshot: Snapshot, screen: Facts) -> Iterator[Paragraph]:
+def _failing(snapshot: LiveProgress, screen: Facts) -> Iterator[Paragraph]:
     for failing in snapshot.failing:
         kind = f"{failing.task_type}: " if failing.task_type not in {"", _UNTYPED} else ""
         alone = failing.count == 1

@@ -18,7 +18,7 @@ from skillgit.app.workspace.command_journal import commands
 from skillgit.app.workspace.invitations import Role
 from skillgit.app.workspace.live import (
     LiveLook,
-    Snapshot,
+    LiveProgress,
     Standing,
     live,
     live_history,
@@ -273,7 +273,7 @@ _STATES: Final = {
 }
 
 
-def _caps(snapshot: Snapshot) -> Iterator[tuple[str, float, float, float | None]]:
+def _caps(snapshot: LiveProgress) -> Iterator[tuple[str, float, float, float | None]]:
     """Yield for each cap its name, what is spent of it, the cap, and what will be spent at the end."""
     limits = snapshot.limits
     amounts: dict[str, tuple[float | None, Callable[[Cost], float]]] = {

@@ -288,7 +288,7 @@ def test_criteria_for_a_judge_need_one(repository):
     assert "cannot judge" in failure.sentence
     assert failure.hint == "name one with model.judge_backend and model.judge"
     overrides = ("env.data_path=tasks/town.jsonl", "env.skill_init=skills/town")
-    checkup = doctor(user(repository), "tasks/default", overrides)
+    checkup = ask(doctor, user(repository), "tasks/default", overrides)
     assert [role.role for role in checkup.roles if role.fault and role.fault.sentence == failure.sentence] == ["judge"]
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from asking import ask
 
 import skillgit_envs
 from skillgit.app.setup.config.load import load_config
@@ -250,7 +251,7 @@ def test_an_environment_reads_what_was_fetched_for_it(user, hub, publish, name):
     publish(name)
     found = fetch(user, name)
     assert [file.items for file in found.files] == [24 if name == "mathverse" else 12]
-    check = check_data(user, f"{name}/default", (*found.options, *MORE.get(name, ())))
+    check = ask(check_data, user, f"{name}/default", (*found.options, *MORE.get(name, ())))
     assert [finding.sentence for finding in check.findings if finding.rule == "unreadable"] == []
     assert sum(split.items for split in check.splits) == 12
     assert not any("large" in path or path.endswith(".pdf") for path in hub.asked)
@@ -270,7 +271,7 @@ def test_the_references_split_is_written_in_its_order(user, publish, monkeypatch
     shutil.rmtree(user.directory / "data" / name)
     found = fetch(user, name, DataSelection(ids="reference"))
     # its configuration finds in the working directory what was written there
-    check = check_data(user, f"{name}/reference", ("env.prompts=own",))
+    check = ask(check_data, user, f"{name}/reference", ("env.prompts=own",))
     assert [finding.sentence for finding in check.findings if finding.rule == "unreadable"] == []
     environment_items = {
         split: [json.loads(line)["id"] for line in (found.place / split / "items.jsonl").read_text().splitlines()]
@@ -310,7 +311,7 @@ def test_subsets_of_sealqa_bring_their_options_and_say_their_revision(user, publ
     found = fetch(user, "sealqa", DataSelection(subset=subset))
     assert found.files[0].items == items
     assert f"env.revision={found.revision}" in found.options
-    check = check_data(user, "sealqa/default", found.options)
+    check = ask(check_data, user, "sealqa/default", found.options)
     assert sum(split.items for split in check.splits) == items
 
 
@@ -318,7 +319,7 @@ def test_the_text_version_of_mathverse_needs_no_picture(user, publish):
     publish("mathverse")
     found = fetch(user, "mathverse", DataSelection(subset="text_only"))
     assert (found.assets, found.files[0].items) == (0, 12)
-    assert sum(split.items for split in check_data(user, "mathverse/default", found.options).splits) == 12
+    assert sum(split.items for split in ask(check_data, user, "mathverse/default", found.options).splits) == 12
 
 
 def test_pages_are_called_as_the_reference_calls_them(user, publish):
@@ -428,7 +429,7 @@ def test_rows_that_a_source_repeats_stay_on_one_side_and_are_said_once(user, hub
     assert words[1::2] == [*found.options]
     assert "env.problem_version=Text Only" in words
     for seed in range(12):
-        check = check_data(user, "mathverse/default", (*words[1::2], f"env.split_seed={seed}"))
+        check = ask(check_data, user, "mathverse/default", (*words[1::2], f"env.split_seed={seed}"))
         assert [finding.sentence for finding in check.findings if finding.severity is Severity.ERROR] == []
         assert sum(split.items for split in check.splits) == 16
 

@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
+from asking import ask
 
 from skillgit.app.sources.data_check import check_data
 from skillgit.domain.evaluation import Split
@@ -44,7 +45,7 @@ def checked(context: Context, data: dict[str, list[dict[str, object]]], *overrid
     if skill:
         (context.directory / "seed.md").write_text(f"# Answers\n\n{skill}\n")
         overrides = (*overrides, "env.skill_init=seed.md")
-    return check_data(context, "searchqa/default", ("env.split_mode=split_dir", "env.split_dir=mine", *overrides))
+    return ask(check_data, context, "searchqa/default", ("env.split_mode=split_dir", "env.split_dir=mine", *overrides))
 
 
 GIVEN_AWAY = "train items contain answers of selection or test items next to words of their questions"
@@ -58,12 +59,12 @@ def sentences(found: DataCheck) -> list[tuple[str, str, str]]:
 def test_the_items_that_come_with_skillgit_are_without_fault(empty, name):
     if name == "inspect":
         pytest.importorskip("inspect_ai", reason="the extra inspect is not installed")
-    found = check_data(empty, f"{name}/default")
+    found = ask(check_data, empty, f"{name}/default")
     assert (found.findings, found.exit_code) == ((), ExitCode.OK)
 
 
 def test_splits_are_told_with_their_types_digests_and_what_they_can_show(empty):
-    found = check_data(empty, "searchqa/default")
+    found = ask(check_data, empty, "searchqa/default")
     train, selection, _ = found.splits
     assert (train.split, train.items, train.used, train.types["person"]) == (Split.TRAIN, 60, 60, 20)
     assert (selection.items, selection.step) == (40, 0.025)
@@ -73,7 +74,7 @@ def test_splits_are_told_with_their_types_digests_and_what_they_can_show(empty):
 
 
 def test_what_a_run_takes_of_a_split_decides_what_it_can_show(empty):
-    found = check_data(empty, "searchqa/default", ("evaluation.sel_env_num=10", "train.train_size=7"))
+    found = ask(check_data, empty, "searchqa/default", ("evaluation.sel_env_num=10", "train.train_size=7"))
     assert [(split.items, split.used) for split in found.splits] == [(60, 60), (40, 10), (60, 60)]
     assert found.splits[1].step == 0.1
     assert found.notes[0].startswith("10 selection items: ")
@@ -153,7 +154,7 @@ def test_a_context_of_train_that_gives_a_test_item_away_is_a_warning(empty):
 def test_an_environment_without_secrets_is_checked_for_what_it_tells(empty):
     (empty.directory / "mine.py").write_text(OWN)
     (empty.directory / "mine.yaml").write_text("_base_: searchqa/default\nenv:\n  name: mine.py:Own\n")
-    found = check_data(empty, "mine.yaml")
+    found = ask(check_data, empty, "mine.yaml")
     assert [one.sentence for one in found.findings] == [
         "ids occur more than once in the train split: train-0",
         "the same content is in both the train and the selection split: train-0 = selection-0",
@@ -183,4 +184,4 @@ class Own:
 
 def test_a_wrong_configuration_is_no_finding(empty):
     with pytest.raises(ConfigError):
-        check_data(empty, "searchqa/default", ("env.split_mode=both",))
+        ask(check_data, empty, "searchqa/default", ("env.split_mode=both",))

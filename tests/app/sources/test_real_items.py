@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from asking import ask
 from documents import check_part
 
 from skillgit.app.sources.data_check import check_data
@@ -36,14 +37,14 @@ FETCHED_INFO = "skillgit.app.sources.data_fetch.environment_info"
 
 
 def test_the_months_of_livemathematicianbench_are_found_in_their_folders(empty):
-    found = check_data(empty, "livemathematicianbench/default", (f"env.data_path={MONTHS}", PUBLISHED))
+    found = ask(check_data, empty, "livemathematicianbench/default", (f"env.data_path={MONTHS}", PUBLISHED))
     assert found.exit_code == ExitCode.OK
     assert sum(split.items for split in found.splits) == 39
 
 
 def test_the_cue_of_livemathematicianbench_is_found_and_its_items_are_left_out_by_default(empty):
     published, default = (
-        check_data(empty, "livemathematicianbench/default", (f"env.data_path={MONTHS}", *options))
+        ask(check_data, empty, "livemathematicianbench/default", (f"env.data_path={MONTHS}", *options))
         for options in ((PUBLISHED,), ())
     )
     (cue,) = published.shortcuts.cues
@@ -110,7 +111,7 @@ def test_the_table_of_shortcuts_in_the_documents_is_what_the_command_says(empty)
     ]
     cues = 0
     for name, (environment, path, options) in REAL.items():
-        report = check_data(empty, f"{environment}/default", (f"env.data_path={DATA / path}", *options)).shortcuts
+        report = ask(check_data, empty, f"{environment}/default", (f"env.data_path={DATA / path}", *options)).shortcuts
         best, cues = report.shortcuts[0], cues + bool(report.cues)
         right, chance = f"{best.right:.3g} of {best.n}", f"{best.chance * best.answers:.3g}"
         rule = best.rule if len(best.rule) < 80 else f'{best.rule[:60].rstrip()} …"'
@@ -130,13 +131,13 @@ def test_the_references_manifest_of_it_picks_items_by_id(empty):
         (empty.directory / "split" / name).mkdir(parents=True)
         (empty.directory / "split" / name / "items.json").write_text(json.dumps(listed))
     options = ("env.split_mode=split_dir", "env.split_dir=split", f"env.data_path={MONTHS}", PUBLISHED)
-    found = check_data(empty, "livemathematicianbench/default", options)
+    found = ask(check_data, empty, "livemathematicianbench/default", options)
     assert [(split.split.value, split.items) for split in found.splits] == [("train", 1), ("selection", 1), ("test", 2)]
 
 
 def test_two_splits_of_a_real_release_that_hold_the_same_items_are_a_fault(empty):
     folder = DATA / "searchqa" / "hf_datasets_dummy"
-    found = check_data(empty, "searchqa/default", ("env.split_mode=split_dir", f"env.split_dir={folder}"))
+    found = ask(check_data, empty, "searchqa/default", ("env.split_mode=split_dir", f"env.split_dir={folder}"))
     assert found.exit_code == ExitCode.NO
     assert found.findings[0].sentence.startswith("ids occur in both the selection and the test split: ")
 
@@ -148,7 +149,7 @@ def published(hub, name: str, files: dict[str, bytes]) -> None:
 def loaded(user, name: str, *options: str, **selection) -> int:
     """Fetch a benchmark and return how many items its environment reads of it."""
     found = fetch(user, name, DataSelection(**selection))
-    check = check_data(user, f"{name}/default", (*found.options, *options))
+    check = ask(check_data, user, f"{name}/default", (*found.options, *options))
     assert [finding.sentence for finding in check.findings if finding.rule == "unreadable"] == []
     return sum(split.items for split in check.splits)
 
@@ -196,7 +197,7 @@ def test_real_pages_of_docvqa_are_written_beside_their_questions(user, hub, parq
     assert rows
     published(hub, "docvqa", {"DocVQA/validation-00000-of-00006.parquet": parquet(rows)})
     assert fetch(user, "docvqa").assets == len(rows)
-    found = check_data(user, "docvqa/default", ("env.data_path=data/docvqa", "env.image_dir=data/docvqa/pages"))
+    found = ask(check_data, user, "docvqa/default", ("env.data_path=data/docvqa", "env.image_dir=data/docvqa/pages"))
     assert [finding.sentence for finding in found.findings if "picture" in finding.sentence] == []
 
 

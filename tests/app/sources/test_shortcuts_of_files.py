@@ -8,6 +8,7 @@ from collections.abc import Callable
 from string import ascii_uppercase
 
 import pytest
+from asking import ask
 
 from skillgit.app.sources.data_check import check_data
 
@@ -172,7 +173,7 @@ def shortcuts(context, row: Callable[[random.Random, int], Row], seed: str, coun
     rng = random.Random(seed)  # noqa: S311 - a file that is the same every time
     rows = [row(rng, number) for number in range(count)]
     (context.directory / "tasks.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    check = check_data(context, "tasks/default", ("env.data_path=tasks.jsonl",))
+    check = ask(check_data, context, "tasks/default", ("env.data_path=tasks.jsonl",))
     return check, [finding.sentence for finding in check.findings if finding.rule == "shortcut"]
 
 

@@ -17,8 +17,8 @@ from skillgit.app.train.run_report import Publisher, publishing
 from skillgit.app.workspace.live import (
     End,
     LiveLook,
+    LiveProgress,
     RunLimits,
-    Snapshot,
     Standing,
     decoded,
     encoded,
@@ -210,7 +210,7 @@ def test_a_process_that_is_gone_without_a_word_is_not_running_for_ever(repo, loo
 
 @pytest.mark.usefixtures("published")
 def test_what_an_earlier_process_told_is_not_taken_for_news(repo, look):
-    old = Snapshot(run=RUN, pid=1, command="", limits=RunLimits(), end=End(outcome="stopped", message=""))
+    old = LiveProgress(run=RUN, pid=1, command="", limits=RunLimits(), end=End(outcome="stopped", message=""))
     lock_files.publish(repo, RUN, encoded(old).encode())
     assert (look().standing, look().snapshot) == (Standing.STARTING, None)
 
@@ -246,7 +246,7 @@ def test_publishing_is_rare_however_much_happens(repo, monkeypatch):
     monkeypatch.setattr(publishing_module, "publish", lambda _repo, _run, document: written.append(document))
     every = 0.05
     monkeypatch.setattr(publishing_module, "EVERY_S", every)
-    publisher = Publisher(repo, Snapshot(run=RUN, pid=1, command="", limits=RunLimits()), Seen())
+    publisher = Publisher(repo, LiveProgress(run=RUN, pid=1, command="", limits=RunLimits()), Seen())
 
     async def busy() -> float:
         loop = asyncio.get_running_loop()

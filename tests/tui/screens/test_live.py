@@ -9,7 +9,7 @@ import pytest
 from soaking import soak
 
 from skillgit.app.history.status import Unfinished
-from skillgit.app.workspace.live import CallFigures, End, LiveLook, RunLimits, Snapshot, StageCount, Standing
+from skillgit.app.workspace.live import CallFigures, End, LiveLook, LiveProgress, RunLimits, StageCount, Standing
 from skillgit.domain.cost import Cost
 from skillgit.domain.outcomes import Failing
 from skillgit.domain.score import Score
@@ -53,7 +53,7 @@ FAILING = (
         count=1,
     ),
 )
-SNAPSHOT = Snapshot(
+SNAPSHOT = LiveProgress(
     run=sample.RUN,
     pid=PID,
     command=f"skillgit train demo --run {sample.RUN}",

@@ -544,7 +544,7 @@ class Copilot(SessionReader):
                 turn.reads[path] = text
 
 
-Snapshot = Callable[[Path, str, str], "str | None"]
+TreeReader = Callable[[Path, str, str], "str | None"]
 """Returns the text of a file in a tree of one of a program's own repositories below a folder."""
 _TABLES = frozenset({"session", "message", "part"})
 _HINT = "end OpenCode, or copy the file with its -wal"
@@ -563,7 +563,7 @@ class OpenCode(SessionReader):
     )
 
     @classmethod
-    def sessions(cls, path: Path, is_allowed: Callable[[str], bool], snapshot: Snapshot) -> Iterator[AgentSession]:
+    def sessions(cls, path: Path, is_allowed: Callable[[str], bool], snapshot: TreeReader) -> Iterator[AgentSession]:
         """Yield the sessions of the database at ``path`` whose folder is allowed, the others as ones without turns."""
         try:
             with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as database:
@@ -592,7 +592,7 @@ class OpenCode(SessionReader):
 
     def __init__(self, path: Path, original: Original, name: str) -> None:
         super().__init__(path, original, name)
-        self.snapshot: Snapshot
+        self.snapshot: TreeReader
         self._tree = ""  # of the work tree at the step that is under way
 
     def text_before(self, path: str) -> str | None:
@@ -724,7 +724,7 @@ class SessionSearch:
     projects: tuple[Path, ...]  # none allows all
     since: float  # seconds since 1970; files that were written before are not opened
     original: Original
-    snapshot: Snapshot
+    snapshot: TreeReader
     other_projects: set[str] = field(default_factory=set)
     unreadable: list[str] = field(default_factory=list)
     left_out: Counter[NoTurn] = field(default_factory=Counter[NoTurn])
