@@ -122,7 +122,7 @@ def test_a_page_has_every_fact_of_show(repository: Path, visitor: httpx2.Client)
 def test_a_reason_is_said_once_and_an_edit_that_the_change_shows_is_not_said_again(
     repository: Path, visitor: httpx2.Client, changed: str
 ) -> None:
-    detail = event_detail(Context.from_process(repository), f"{RUN}/{changed}")
+    detail = ask(event_detail, Context.from_process(repository), f"{RUN}/{changed}")
     page = text(shown(visitor, changed))
     assert detail.findings
     assert detail.edits
