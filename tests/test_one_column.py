@@ -45,8 +45,11 @@ from skillgit.app.workspace.context import Context
 from skillgit.mcp import answers
 from skillgit.mcp.arguments import Pace
 from skillgit.mcp.server import History
+from skillgit.app.workspace.workspace import Workspace
 
-print(History(Context.from_process(Path.cwd())).runs(RunsRequest(), Pace(20)).model_dump_json())
+context = Context.from_process(Path.cwd())
+with Workspace(context) as workspace:
+    print(History(context).runs(workspace, RunsRequest(), Pace(20)).model_dump_json())
 print(answers.RUNS.model_json_schema()["$defs"]["RunRow"]["properties"]["twice"]["type"])
 """
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated
@@ -25,6 +24,8 @@ class LogRequest(OfSkill, OfPast):
     \b
     ●  new best   ○  accepted   ×  rejected   ◆  slow update   ·  skipped   ↩  reverted   ✎  edited by hand
     """  # noqa: D301, RUF002 - click reads the mark; the sign of the screens
+
+    names_run = "words"
 
     words: Annotated[tuple[str, ...], Arg("[RUN | REV | REV..REV]", words="revisions", tool="run")] = ()
     graph: Annotated[bool, Opt("Draw how the events hang together; those of a run stay together")] = False
@@ -50,10 +51,6 @@ class LogRequest(OfSkill, OfPast):
     ] = ()
     reverse: Annotated[bool, Opt("Show the oldest event first")] = False
     all_runs: Annotated[bool, Opt("Show the events of all runs", "--all")] = False
-
-    @property
-    def range_words(self) -> Sequence[str]:
-        return self.words
 
 
 class ItemOrder(StrEnum):

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import MISSING, Field, dataclass, fields
 from inspect import get_annotations
-from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, ClassVar, Literal, get_args, get_origin, get_type_hints
 
 from skillgit.domain.cost import Caps
 from skillgit.errors import UsageError
@@ -241,11 +241,13 @@ class OfPast:
         ),
     ] = ""
 
+    names_run: ClassVar[str] = "run"
+    """The field that names the run whose version a short ``as_of``, as v3, is: a run, or a range of its versions."""
+
     @property
     def range_words(self) -> Sequence[str]:
-        """What names the run whose version a short ``as_of`` is, as v3: of ``RUN``, or of a range of versions."""
-        run = getattr(self, "run", None)
-        return (run,) if run else ()
+        words = getattr(self, self.names_run, None) or ()
+        return (words,) if isinstance(words, str) else words
 
 
 @dataclass(frozen=True, kw_only=True)
