@@ -117,12 +117,13 @@ def _draft(session: TerminalSession, request: DraftRequest) -> Answer[object]:
             return planned(session, harvest_result)
         lines = task_view.harvested(harvest_result, session.screen)
         return Answer("tasks-harvest/1", harvest_result, lines, notes=_notes(harvest_result.remarks))
-    of_skill = session.workspace.asked(OfSkill(skill=name))
-    file = request.file or skill_tasks.tasks_of_skill(of_skill)
+    file = request.file or skill_tasks.tasks_of_skill(session.workspace.asked(OfSkill(skill=name)))
     if kind == _DIR:
         import_result = plugin_evals.import_evals(context, Path(request.source), file)
         return Answer("tasks-import/1", import_result, deliveries.evals_imported(import_result))
-    folder = request.subject if is_path else str(skill_tasks.folder_of_meant(of_skill))
+    folder = request.subject
+    if not is_path:
+        folder = str(skill_tasks.folder_of_meant(session.workspace.asked(OfSkill(skill=name))))
     draft_result = tasks_draft.draft(context, replace(request, subject=folder, file=file))
     if isinstance(draft_result, plans.Plan):
         return planned(session, draft_result)

@@ -305,6 +305,7 @@ def _streaming(gatekeeper: Gatekeeper, visit: Visit, answer: Stream) -> Response
 
 
 def _drawn(route: PageRoute, visit: Visit) -> Response | Stream:
+    """Make an answer; all that it shows of history is of one moment."""
     with visit.workspace:
         answer = route.page(visit)
         return HTMLResponse(html(answer, visit), answer.status) if isinstance(answer, Page) else answer

@@ -3,6 +3,7 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -58,7 +59,7 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[tuple[object, ..
 
     Where one is asked, there is no run that cannot be read, and one that was stopped within a step.
     """
-    monkeypatch.setattr("skillgit.app.workspace.workspace.unreadable", lambda _: {})
+    monkeypatch.setattr("skillgit.app.workspace.workspace.Workspace.index", SimpleNamespace(broken={}))
     monkeypatch.setattr("skillgit.app.history.status.spent_on_unfinished", lambda _: cli_sample.UNFINISHED)
     lack = RevisionNotFoundError("there are no runs yet", hint="skillgit train")
     monkeypatch.setattr("skillgit.app.workspace.revision.lack_of_runs", lambda _: lack)

@@ -19,7 +19,7 @@ TASKS_ENVIRONMENT = "tasks"
 
 
 def tasks_of_skill(workspace: Workspace) -> Path:
-    """Return the file of reviewed tasks of the skill that ``context`` names, or of the only one; it may be missing."""
+    """Return the file of reviewed tasks of the skill that the context names, or of the only one; it may be missing."""
     if workspace.repo.workdir is None:
         raise UsageError("a bare repository has no tasks", hint="clone it")
     file = reviewed_tasks(workspace.repo.workdir.resolve(), name_of(_meant(workspace)))
@@ -28,12 +28,12 @@ def tasks_of_skill(workspace: Workspace) -> Path:
 
 
 def name_of_meant(workspace: Workspace) -> str:
-    """Return the name of the skill that ``context`` names, or of the only one of the repository."""
+    """Return the name of the skill that the context names, or of the only one of the repository."""
     return name_of(_meant(workspace))
 
 
 def folder_of_meant(workspace: Workspace) -> Path:
-    """Return the folder in the work tree of the skill that ``context`` names, or of the only one of the repository."""
+    """Return the folder in the work tree of the skill that the context names, or of the only one of the repository."""
     return (workspace.repo.workdir or workspace.context.directory) / _meant(workspace)
 
 
@@ -79,7 +79,7 @@ def load_for_skill(
 ) -> ResolvedConfig:
     """Return the configuration ``name`` for one skill: where it names no data, they are the skill's reviewed tasks.
 
-    The skill is the one that ``context`` names, else that of the folder ``skill``, else the only one of the repository.
+    The skill is the one that the context names, else that of the folder ``skill``, else the only one of the repository.
     Every command with a configuration for one skill loads it here, so that all of them mean what ``train`` means. A
     SkillError if it is not clear which skill is meant. Outside of a repository, a configuration is what it is.
     """

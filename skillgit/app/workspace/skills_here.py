@@ -65,7 +65,7 @@ def meant_skill(workspace: Workspace, environment: str) -> str:
 def skill_choice(workspace: Workspace) -> str:
     """Return the option by which a command about one skill of the repository says which one.
 
-    Where several are there and ``context`` names none, it names the first with tasks. Empty where it needs no option.
+    Where several are there and the context names none, it names the first with tasks. Empty where it needs no option.
     """
     try:
         here, repo = skills_here(workspace.repo), workspace.repo
