@@ -34,11 +34,11 @@ from skillgit.domain.gate_policies import PAIRED
 from skillgit.domain.protected_regions import SLOW_END, SLOW_START, slow_guidance, with_slow_guidance
 from skillgit.domain.run_state import fold
 from skillgit.domain.skill import Skill
-from skillgit.engine.edit_budget import edit_budget
+from skillgit.engine.candidate import edit_budget
 from skillgit.engine.method_settings import OptimizerSettings
-from skillgit.engine.minibatches import slow_sample, step_items
-from skillgit.engine.optimizer_memory import history_section
-from skillgit.engine.reply_schemas import FailurePattern
+from skillgit.engine.prompt_sections import history_section
+from skillgit.engine.replies import FailurePattern
+from skillgit.engine.search import slow_sample, step_items
 from skillgit.errors import BudgetError, ConfigError, DataError, FatalBackendError, InvariantError, ProviderFailureError
 from skillgit.plugin.redaction import redact
 from skillgit.plugin.splits import check, divide

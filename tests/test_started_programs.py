@@ -48,7 +48,7 @@ STARTS = {
     "skillgit/tui/commands.py": "the user's",
     # None.
     "envs/skillgit_envs/harbor/runner/bubblewrap_environment.py": "none",
-    "skillgit/engine/candidate_guards.py": "none",
+    "skillgit/engine/candidate.py": "none",
     "skillgit/sandbox/sandbox.py": "none",
     "skillgit/sandbox/mechanisms.py": "the user's, for a program of ours without data",
     "skillgit/sandbox/job.py": "the user's, for a program of ours without data",

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from skillgit.domain.evaluation import Evaluation, Scored, Split
 from skillgit.domain.gate_decision import Decision, GateRule, NoRegression, consistent, decide
 from skillgit.domain.gate_policies import NOT_WORSE, PAIRED, STRICT
-from skillgit.engine.evaluate import EarlyStop
+from skillgit.engine.measure import EarlyStop
 from skillgit.engine.method_settings import GateSettings
 
 RULE = GateRule(policy=NOT_WORSE)

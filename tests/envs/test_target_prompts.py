@@ -19,7 +19,7 @@ from skillgit.domain.asked_question import question_of
 from skillgit.domain.evaluation import Split
 from skillgit.domain.skill import Skill
 from skillgit.domain.trajectory import Item
-from skillgit.engine.session import Task, setup_digest
+from skillgit.engine.search import Task, setup_digest
 from skillgit.errors import ConfigError, SandboxError
 from skillgit.plugin import plugin_identity
 from skillgit.plugin.backend import Request, system, user

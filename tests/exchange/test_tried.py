@@ -10,7 +10,7 @@ from sample_run import RUN
 from trained_runs import small_run
 
 from skillgit.domain.run_state import fold
-from skillgit.engine.optimizer_memory import TRIED_FILE
+from skillgit.engine.evidence_files import TRIED_FILE
 from skillgit.store.evidence import read_evidence
 from skillgit.store.history_reader import read_run
 

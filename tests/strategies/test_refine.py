@@ -23,8 +23,8 @@ from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.evidence_names import LOOKS
 from skillgit.domain.trajectory import Item, Rollout
 from skillgit.domain.untrusted.json_limits import loads
-from skillgit.engine.looks import PARTIAL, DraftShape, LookResult, gains, helps
 from skillgit.engine.method_settings import MethodSettings
+from skillgit.engine.strategy import PARTIAL, DraftShape, LookResult, gains, helps
 from skillgit.store.event_writer import RunWriter
 from skillgit.strategies.refine import ATTEMPTS, DRAFTS, LOOKED_FAILING, LOOKED_SOLVED, Refine
 

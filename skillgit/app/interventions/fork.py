@@ -15,7 +15,7 @@ from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.ids import check_run_name
 from skillgit.domain.proposal import Tried
 from skillgit.domain.run_state import fold
-from skillgit.engine.optimizer_memory import tried_file
+from skillgit.engine.evidence_files import tried_file
 from skillgit.errors import ConflictError, SkillgitError, UsageError
 from skillgit.index import queries
 from skillgit.index.rows import LogRow

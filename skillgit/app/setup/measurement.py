@@ -36,7 +36,7 @@ from skillgit.domain.evaluation import Evaluation, Split, item_set_digest
 from skillgit.domain.skill import Skill
 from skillgit.domain.trajectory import Item
 from skillgit.engine.rollout import roll_out
-from skillgit.engine.session import Progress, Session, Stage
+from skillgit.engine.search import Progress, Session, Stage
 from skillgit.errors import BudgetError, ServiceError, SkillgitError, StoppedError
 from skillgit.index.rows import LogRow
 

@@ -20,7 +20,7 @@ from skillgit.app.workspace.workspace import Workspace
 from skillgit.calls.client import CallPolicy, Calls
 from skillgit.calls.ledger import Ledger
 from skillgit.domain.cost import Caps, Cost
-from skillgit.engine.session import Monitor, Session
+from skillgit.engine.search import Monitor, Session
 from skillgit.errors import ConfigError
 from skillgit.executors.attempt import Executor, Inline
 from skillgit.executors.pool import ProcessSource, WorkerPool

@@ -25,8 +25,7 @@ from skillgit.calls.ledger import Ledger
 from skillgit.calls.route import Route
 from skillgit.domain.cost import Caps, Cost
 from skillgit.domain.untrusted.model_text import removed_from
-from skillgit.engine.questions import UnusableReplyError, parse
-from skillgit.engine.reply_schemas import ReplyModel
+from skillgit.engine.replies import ReplyModel, UnusableReplyError, parse
 from skillgit.errors import DataError, FatalBackendError, RepositoryNotFoundError, ServiceError, UsageError
 from skillgit.index.spending import paces
 from skillgit.plugin.backend import Message, assistant, system, user

@@ -51,11 +51,9 @@ from skillgit.domain.run_state import RunState, advance, fold
 from skillgit.domain.served_model import without_credentials
 from skillgit.domain.skill import DOCUMENT, Skill
 from skillgit.engine.concurrency import unless_failed
-from skillgit.engine.earlier_attempts import FILES as ATTEMPT_FILES
-from skillgit.engine.earlier_attempts import Attempts
-from skillgit.engine.optimizer_memory import TRIED_FILE, read_tried, tried_file
+from skillgit.engine.evidence_files import ATTEMPT_FILES, TRIED_FILE, Attempts, read_tried, tried_file
 from skillgit.engine.run_loop import Start, Trainer
-from skillgit.engine.session import Monitor, Session, Transition, Watcher
+from skillgit.engine.search import Monitor, Session, Transition, Watcher
 from skillgit.errors import (
     BudgetError,
     ConfigError,

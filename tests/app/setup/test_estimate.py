@@ -32,7 +32,7 @@ from skillgit.domain.evaluation import Scored, Split
 from skillgit.domain.ids import text_digest
 from skillgit.domain.trajectory import Rollout, Trajectory
 from skillgit.engine.method_settings import MethodSettings
-from skillgit.engine.minibatches import Cutter
+from skillgit.engine.reflect import Cutter
 from skillgit.plugin.backend import flatten, system, user
 from skillgit.plugin.environment import CallBounds
 from skillgit.strategies.compose import Compose

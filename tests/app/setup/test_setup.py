@@ -24,7 +24,7 @@ from skillgit.calls.client import Calls, Caps
 from skillgit.calls.ledger import Ledger
 from skillgit.domain.evaluation import Split
 from skillgit.engine.rollout import roll_out
-from skillgit.engine.session import Monitor, Session
+from skillgit.engine.search import Monitor, Session
 from skillgit.index import queries
 from skillgit.plugin.plugin_identity import PluginSource
 from skillgit.store.history_reader import read_run

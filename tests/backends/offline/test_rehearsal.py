@@ -20,7 +20,7 @@ from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.run_state import advance, begin
 from skillgit.engine.method_settings import MethodSettings
 from skillgit.engine.run_loop import Start, Trainer
-from skillgit.engine.session import Monitor, Session, Task
+from skillgit.engine.search import Monitor, Session, Task
 from skillgit.strategies.skillopt import SkillOpt
 from skillgit_backends.offline import OfflineBackend
 from skillgit_backends.offline.reader import answer
@@ -30,7 +30,7 @@ from skillgit_envs.searchqa import SearchQA, score
 
 if TYPE_CHECKING:
     from skillgit.domain.skill import Skill
-    from skillgit.engine.session import Transition
+    from skillgit.engine.search import Transition
 
 GOOD = frozenset(Habit) - HARMFUL
 BAD = frozenset(Habit) - GOOD
