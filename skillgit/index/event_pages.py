@@ -11,10 +11,10 @@ from typing import NamedTuple
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.score import Score, known
 from skillgit.index import queries, schema
-from skillgit.index.log_filter import KEY, SLOW, Selection, condition, hits
+from skillgit.index.log_filter import SLOW, Selection, condition, hits
 from skillgit.index.refresh import Index
 from skillgit.index.rows import LogRow
-from skillgit.index.schema import SCORE
+from skillgit.index.schema import KEY, SCORE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,20 +9,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.score import Sign
-from skillgit.index.schema import SCORE
-
-if TYPE_CHECKING:
-    from skillgit.index.refresh import Index
-
-KEY = ("at", "step", "rank", "number")
-"""The columns that order the events of a run."""
-
-Key = tuple[int, ...]
-"""The place of an event in its run: the values of ``KEY``."""
+from skillgit.index.refresh import Index
+from skillgit.index.schema import KEY, SCORE, Key
 
 _NEAR = (
     " AND rowid BETWEEN (SELECT MIN(id) FROM event WHERE run = :run) AND (SELECT MAX(id) FROM event WHERE run = :run)"
@@ -215,12 +207,6 @@ def knows_item(index: Index, item: str) -> bool:
 
 def item_names(index: Index) -> tuple[str, ...]:
     return index.column("SELECT item FROM item_outcome UNION SELECT item FROM flip ORDER BY item")
-
-
-def key_of(index: Index, commit: str) -> Key:
-    """Return the position of the event in ``commit`` in its run."""
-    row = index.select(f"SELECT {', '.join(KEY)} FROM event WHERE oid = ?", (commit,))[0]  # noqa: S608 - names are ours
-    return tuple(row)
 
 
 def _compared(name: str, sign: str) -> str:

@@ -4,25 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from skillgit.domain.address import Address
 from skillgit.domain.event_kinds import AddressKind, EventKind
 from skillgit.domain.rehearsal import rehearsal
-from skillgit.index.log_filter import KEY, Selection, condition, key_of
+from skillgit.index.log_filter import Selection, condition
+from skillgit.index.own_conditions import OwnConditions
 from skillgit.index.refresh import Index
 from skillgit.index.rows import ItemRow, LogRow, ProgressRow, RunRow, moment, typed
-from skillgit.index.schema import SCORE
+from skillgit.index.schema import KEY, SCORE
 from skillgit.lazy import loaded_on_use
 from skillgit.store import refs
 
 with loaded_on_use():
     from skillgit.domain import evaluation
     from skillgit.index import own_conditions
-
-if TYPE_CHECKING:
-    from skillgit.index.own_conditions import OwnConditions
-
 
 _RUNS = """
     SELECT r.name, r.skill, r.environment, r.outcome, r.steps, r.total_steps, r.versions, r.rejected, r.merges,
@@ -197,7 +194,7 @@ def events_of(index: Index, run: str, kind: str = "") -> int:
 
 def neighbours(index: Index, row: LogRow) -> tuple[LogRow | None, LogRow | None]:
     """Return the events right before and right after one in the order of its run."""
-    key = key_of(index, row.commit)
+    key = index.key_of(row.commit)
     before = selected_rows(index, Selection(run=row.run, upto=key), 2)[1:]
     mine = {"run": row.run, **{f"k{number}": value for number, value in enumerate(key)}}
     order, marks = ", ".join(KEY), ", ".join(f":k{number}" for number in range(len(key)))

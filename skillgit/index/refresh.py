@@ -3,8 +3,9 @@
 Git is the truth. An index on disk that cannot be used, for any reason, is replaced by one in memory, and one that
 is damaged is removed, so that the next command builds it again.
 
-An index as it was right after an event (:func:`as_of`) hides in temporary views what came later: of the event's own
-run by the order of the run, of other runs by the time of the commit. Nothing is read again and nothing is copied.
+An index as it was right after an event (:class:`PastIndex`) hides in temporary views what came later: of the
+event's own run by the order of the run, of other runs by the time of the commit. Nothing is read again and nothing is
+copied.
 
 The index keeps the look at the refs that it was made from. As long as git's packed refs are the same file, only loose
 ones are compared, and only the runs that they belong to are looked at. A deleted or newly packed ref makes it compare
@@ -34,7 +35,7 @@ from skillgit.domain.untrusted.json_limits import loads
 from skillgit.errors import SkillgitError
 from skillgit.files import shortage
 from skillgit.index import schema
-from skillgit.index.log_filter import KEY, key_of
+from skillgit.index.schema import KEY, Key
 from skillgit.lazy import loaded_on_use
 from skillgit.store import refs
 from skillgit.store.refs import RefSnapshot
@@ -144,6 +145,11 @@ class Index:
     def skill_path(self, run: str) -> str:
         """Return the path of the skill folder that ``run`` trains."""
         return str(self.column("SELECT skill FROM run WHERE name = ?", (run,))[0])
+
+    def key_of(self, commit: str) -> Key:
+        """Return the place of the event in ``commit`` in its run."""
+        query = f"SELECT {', '.join(KEY)} FROM event WHERE oid = ?"  # noqa: S608 - names are ours
+        return tuple(self.select(query, (commit,))[0])
 
     def _leave_disk(self, error: Exception) -> None:
         self.connection.close()
@@ -380,7 +386,7 @@ def _cut(index: Index, commit: str) -> dict[str, str]:
     """Hide what came after the event in ``commit``; return the refs as they were."""
     connection = index.connection
     run, time = index.select("SELECT run, time FROM event WHERE oid = ?", (commit,))[0]
-    key = dict(zip(KEY, key_of(index, commit), strict=True))
+    key = dict(zip(KEY, index.key_of(commit), strict=True))
     connection.execute(_CUT, {"run": run, "time": time, **key})
     connection.execute("CREATE UNIQUE INDEX temp.past_id ON past (id)")
     connection.execute("CREATE TEMP VIEW event AS SELECT * FROM main.event WHERE id IN (SELECT id FROM temp.past)")

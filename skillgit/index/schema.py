@@ -66,6 +66,12 @@ def fact_columns(event_class: type[events.Event]) -> dict[str, type]:
     return {name: int if int in {hints[name], *get_args(hints[name])} else str for name in names}
 
 
+KEY = ("at", "step", "rank", "number")
+"""The columns that order the events of a run."""
+
+Key = tuple[int, ...]
+"""The place of an event in its run: the values of ``KEY``."""
+
 TALLY_KEY = ("run", "target", "optimizer", "judge", "level", "role", "stage")
 
 _TABLES = {

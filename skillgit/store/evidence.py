@@ -12,7 +12,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 import pygit2
 
@@ -23,13 +22,11 @@ from skillgit.domain.ids import git_object_id
 from skillgit.domain.run_state import fold
 from skillgit.errors import InvariantError, SkillgitError
 from skillgit.store import history, refs, tree
+from skillgit.store.commit_message import Recorded
 from skillgit.store.git_binary import until_kept
-from skillgit.store.repo import Repo, message_of
+from skillgit.store.repo import Repo, first_parents, message_of
 from skillgit.store.seals import evidence_elsewhere, is_own
 from skillgit.store.transaction import RefUpdate, update_refs
-
-if TYPE_CHECKING:
-    from skillgit.store.commit_message import Recorded
 
 PLAN = ("config.json", "environment.json", "pinned.json", "splits.json")
 """Settings, environment, and ids and digests of items."""
@@ -173,11 +170,8 @@ def joined_chain(repo: Repo, mine: str, theirs: str) -> str:
 
 
 def _links(repo: Repo, end: str | None) -> Iterator[EvidenceLink]:
-    oid = end
-    while oid is not None:
-        commit = repo.commit(oid)
-        yield EvidenceLink(commit=oid, tree=str(commit.tree_id), event=_event_of(commit))
-        oid = str(commit.parent_ids[0]) if commit.parent_ids else None
+    for commit in first_parents(repo, end):
+        yield EvidenceLink(commit=str(commit.id), tree=str(commit.tree_id), event=_event_of(commit))
 
 
 def _event_of(commit: pygit2.Commit) -> str:

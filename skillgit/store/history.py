@@ -20,24 +20,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from skillgit.domain.event import Event
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.gate_decision import Decision
 from skillgit.errors import HistoryError
-from skillgit.lazy import loaded_on_use
-from skillgit.store import refs
+from skillgit.store import refs, trailers
+from skillgit.store.commit_message import Recorded
 from skillgit.store.git_binary import until_kept
-from skillgit.store.repo import Repo, message_of
+from skillgit.store.repo import Repo, first_parents, message_of
 from skillgit.store.transaction import RefUpdate, update_refs
-
-with loaded_on_use():
-    from skillgit.store import history_reader, trailers
-
-if TYPE_CHECKING:
-    from skillgit.store.commit_message import Recorded
-
 
 _SUBJECT = re.compile(r"fold (?P<branch>rejected/\S+)\n")
 _LINKED = 2
@@ -183,7 +175,7 @@ def _before_the_parting(
         for name, source in ours.items()
         if source.ref.kind is refs.RefKind.REJECTED and name not in theirs
     ]
-    for commit in history_reader.first_parents(repo, ours[line].tip):
+    for commit in first_parents(repo, ours[line].tip):
         if str(commit.id) == theirs[line].tip:
             break
         if trailers.has_trailers(message_of(commit)) and trailers.parse_block(message_of(commit)).one("Step"):

@@ -33,7 +33,7 @@ from skillgit.errors import (
 from skillgit.store import commit_message, history, refs, trailers, tree
 from skillgit.store.commit_message import Decoded, Recorded, SlowText
 from skillgit.store.history import Source
-from skillgit.store.repo import REPAIR, Repo, author_of, message_of
+from skillgit.store.repo import REPAIR, Repo, author_of, first_parents, message_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,16 +49,6 @@ class LinePosition:
     version: int = -1  # the current version; -1 before the first event
     step: int = 0
     epoch: int = 0
-
-
-def first_parents(repo: Repo, tip: str) -> Iterator[pygit2.Commit]:
-    """Yield the commit ``tip``, its first parent and so on, as far as there is one."""
-    oid: str | pygit2.Oid | None = tip
-    while oid is not None:
-        commit = repo.commit(str(oid))
-        yield commit
-        parents = commit.parent_ids
-        oid = parents[0] if parents else None
 
 
 def decoded(repo: Repo, commit: pygit2.Commit) -> Decoded:

@@ -8,18 +8,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING
 
 from pygit2 import Blob, Commit, GitError, Object, Oid, Tree
 
 from skillgit.domain.finding import Finding
 from skillgit.domain.untrusted.file_names import DEPTH
+from skillgit.store.commit_message import Recorded
 from skillgit.store.git_binary import git
 from skillgit.store.repo import Repo
-
-if TYPE_CHECKING:
-    from skillgit.store.commit_message import Recorded
-
 
 __all__ = ["Blob", "Commit", "GitError", "Object", "Oid", "Tree"]
 """What git calls the things that checks look at; only the store imports pygit2."""

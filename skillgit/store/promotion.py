@@ -19,8 +19,8 @@ from skillgit.domain.untrusted.file_names import shown
 from skillgit.errors import ConflictError, RevisionNotFoundError, SkillError
 from skillgit.store import refs
 from skillgit.store.git_binary import GitResult, git, until_kept, work_trees
-from skillgit.store.history_reader import changes_skill, first_parents
-from skillgit.store.repo import Repo, message_of
+from skillgit.store.history_reader import changes_skill
+from skillgit.store.repo import Repo, first_parents, message_of
 from skillgit.store.transaction import RefUpdate, update_refs
 from skillgit.store.tree import check_way, entry_id, outward_links, read_file, read_skill, with_folder, with_skill
 from skillgit.store.trunk import trunk, trunk_revision
@@ -67,7 +67,7 @@ def last_change(repo: Repo, path: str, within: int = _LOOKED_BACK) -> LastChange
 def changes_on_trunk(repo: Repo, path: str, within: int = _LOOKED_BACK) -> Iterator[LastChange]:
     """Yield the commits among the newest of the trunk that changed the folder ``path``, newest first."""
     tip = repo.tip(trunk(repo))
-    for commit in islice(first_parents(repo, tip) if tip else (), within):
+    for commit in islice(first_parents(repo, tip), within):
         if changes_skill(commit, path) or (not commit.parent_ids and entry_id(commit, path) is not None):
             match = _PROMOTED.search(message_of(commit))
             subject = message_of(commit).partition("\n")[0]

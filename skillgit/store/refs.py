@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from skillgit.domain.address import version_label
+from skillgit.domain.event import Event
 from skillgit.domain.event_kinds import TRAITS, Branch
 from skillgit.domain.ids import RUN_NAME
 from skillgit.errors import HistoryError
@@ -21,9 +22,6 @@ from skillgit.lazy import loaded_on_use
 
 with loaded_on_use():
     pass
-
-if TYPE_CHECKING:
-    from skillgit.domain.event import Event
 
 NOTES = "refs/notes/skillgit/evals"
 

@@ -12,22 +12,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from skillgit.domain.untrusted.file_names import shown
 from skillgit.errors import ConflictError, HistoryError, RepositoryNotFoundError, RevisionNotFoundError, UsageError
 from skillgit.lazy import loaded_on_use
 from skillgit.store import refs
 from skillgit.store.git_binary import configured, until_kept
+from skillgit.store.lock import repo_lock
 from skillgit.store.refs import RefFiles, RefSnapshot
 from skillgit.store.seals import private_folder
 
 with loaded_on_use():
-    import pygit2
-
-    from skillgit.store import lock
-
-if TYPE_CHECKING:
     import pygit2
 
 REPAIR = "skillgit fsck --repair"
@@ -54,6 +49,7 @@ class Repo:
 
     Attributes:
         raw: The pygit2 repository, for the modules of this package.
+        git_dir: The folder of HEAD and of git's index of this work tree.
         common_dir: The folder that holds refs and objects; all work trees share it.
         workdir: The work tree; absent in a bare repository.
         dead_ends: Commits from which no walk back meets the start of a run, with the error that ends it; None where it
@@ -63,9 +59,9 @@ class Repo:
 
     def __init__(self, raw: pygit2.Repository) -> None:
         self.raw = raw
-        git_dir = Path(raw.path)
-        pointer = git_dir / "commondir"
-        self.common_dir = (git_dir / pointer.read_text().strip()).resolve() if pointer.is_file() else git_dir.resolve()
+        self.git_dir = Path(raw.path)
+        pointer = self.git_dir / "commondir"
+        self.common_dir = (self.git_dir / (pointer.read_text().strip() if pointer.is_file() else "")).resolve()
         self.workdir = Path(raw.workdir) if raw.workdir else None
         self.dead_ends: dict[str, HistoryError | None] = {}
         self.whole: set[str] = set()
@@ -187,7 +183,7 @@ class Repo:
     def still(self) -> Iterator[None]:
         """Let a block that moves no ref see all refs as they are now; it asks about each of many runs at no cost."""
         try:
-            with lock.repo_lock(self):
+            with repo_lock(self):
                 tips, names = self.tips(), self.damaged_refs()
         except ConflictError:
             # in a read-only repository a part of a run's refs cannot move meanwhile
@@ -264,6 +260,14 @@ def _set_up_libgit2() -> None:
     """
     pygit2.settings.enable_fsync_gitdir(value=True)
     pygit2.settings.enable_strict_object_creation(value=False)
+
+
+def first_parents(repo: Repo, tip: str | None) -> Iterator[pygit2.Commit]:
+    """Yield the commit ``tip``, its first parent and so on, as far as there is one."""
+    while tip is not None:
+        commit = repo.commit(tip)
+        yield commit
+        tip = str(commit.parent_ids[0]) if commit.parent_ids else None
 
 
 def message_of(commit: pygit2.Commit) -> str:

@@ -20,9 +20,9 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pygit2
+from pygit2.transaction import ReferenceTransaction
 
 from skillgit.errors import ConcurrentWriteError, ConflictError
 from skillgit.files import sync
@@ -30,9 +30,6 @@ from skillgit.store.git_binary import git_is_at_work, keep
 from skillgit.store.lock import repo_lock
 from skillgit.store.refs import RefKind, parse, short
 from skillgit.store.repo import Identity, Repo
-
-if TYPE_CHECKING:
-    from pygit2.transaction import ReferenceTransaction
 
 _PATIENCE_S = 1.0
 _PAUSE_S = 0.02
