@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from math import ceil, fsum
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from skillgit.domain.address import version_label
 from skillgit.domain.evaluation import Gauge
@@ -25,7 +25,9 @@ from skillgit.domain.proposal import PatchCounts
 from skillgit.domain.untrusted.json_limits import loads
 from skillgit.errors import InvariantError
 from skillgit.index.schema import AMOUNTS, TALLY_KEY, columns_of, fact_columns
-from skillgit.store.commit_message import Recorded
+
+if TYPE_CHECKING:
+    from skillgit.store.commit_message import Recorded  # it takes longer to load than lists of events to be read
 
 SELECTION, CONFIG, SPLITS, ENVIRONMENT = "selection.json", "config.json", "splits.json", "environment.json"
 PLANNED = (CONFIG, SPLITS, ENVIRONMENT)
@@ -216,7 +218,7 @@ class Rows(NamedTuple):
     measurements: list[Row]
 
 
-Read = Callable[[Recorded], Mapping[str, bytes] | None]
+Read = Callable[["Recorded"], Mapping[str, bytes] | None]
 """Returns the :data:`NEEDED` evidence of an event; None if it is not here, or not looked at yet."""
 
 

@@ -116,6 +116,9 @@ _TABLES = {
 }
 """The key of each table, and its columns; those of an event that are facts of it are declared there."""
 
+BY_EVENT = tuple(name for name, (_, columns) in _TABLES.items() if {"event", "event:int"} & {*columns.split()})
+"""The tables with rows of single events."""
+
 
 @cache
 def columns_of(table: str) -> dict[str, type]:

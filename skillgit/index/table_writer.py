@@ -25,7 +25,6 @@ from skillgit.store.commit_message import Recorded
 from skillgit.store.history_reader import bulk_reading
 from skillgit.store.repo import Repo
 
-BY_EVENT = ("spent", "version", "candidate", "edit", "evaluation", "item_outcome", "flip")
 _AT_ONCE = 250
 """Events whose rows wait to be added together."""
 _USD_DIGITS = 9
@@ -74,7 +73,7 @@ def next_number(connection: sqlite3.Connection) -> int:
 def delete(connection: sqlite3.Connection, run: str) -> None:
     events = "SELECT id FROM event WHERE run = ?"
     # the table of versions has no index of events
-    for table in (name for name in BY_EVENT if name != "version"):
+    for table in (name for name in schema.BY_EVENT if name != "version"):
         connection.execute(f"DELETE FROM {table} WHERE event IN ({events})", (run,))  # noqa: S608 - names are ours
     connection.execute(f"DELETE FROM search WHERE rowid IN ({events})", (run,))  # noqa: S608 - names are ours
     for table in ("version", "event", "plan", "gauge", "tally"):

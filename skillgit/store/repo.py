@@ -87,7 +87,7 @@ class Repo:
         except pygit2.GitError as error:
             hint = f"echo 'ref: refs/heads/main' > {git_dir}HEAD"
             raise HistoryError(f"HEAD of the repository at '{path}' is damaged", hint=hint) from error
-        absent = next((folder for folder in _lenders(repo.common_dir / "objects") if not folder.is_dir()), None)
+        absent = next((folder for folder in object_folders(repo.common_dir) if not folder.is_dir()), None)
         if absent is not None:
             raise HistoryError(
                 f"this repository shares the objects of {shown(str(absent))}, which is not there",
@@ -285,16 +285,16 @@ def _clean_name(text: str) -> str:
     return "".join(character for character in text if character not in "<>\n\r\0").strip()
 
 
-def _lenders(objects: Path) -> list[Path]:
-    """Return the folders that the folder ``objects`` of a repository borrows from; they may be missing."""
-    folders = [objects]
+def object_folders(common_dir: Path) -> list[Path]:
+    """Return the folder of a repository's objects and those that it borrows from, which may be missing."""
+    folders = [(common_dir / "objects").resolve()]
     for folder in folders:
         listing = folder / "info" / "alternates"
         if listing.is_file():
             lines = listing.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
-            lenders = [folder / line for line in lines if line and not line.startswith(("#", '"'))]
+            lenders = [(folder / line).resolve() for line in lines if line and not line.startswith(("#", '"'))]
             folders.extend(path for path in lenders if path not in folders)
-    return folders[1:]
+    return folders
 
 
 def _refusal(path: Path, error: Exception) -> RepositoryNotFoundError:

@@ -57,7 +57,9 @@ def test_another_process_reads_the_same(sample, context_of, monkeypatch):
     context, here = context_of(sample.workdir), os.getpid()
     expected = read_start(context, "")
     monkeypatch.setattr(forks, "can_fork", lambda: True)
-    monkeypatch.setattr(start, "git_settings", lambda _context, _names: {"process": str(os.getpid())})
+    monkeypatch.setattr(
+        "skillgit.tui.first_picture.git_settings", lambda _context, _names: {"process": str(os.getpid())}
+    )
 
     with reading_ahead(context, "") as reading:
         told = reading()

@@ -342,8 +342,8 @@ def _version_at(repo: Repo, commit: str) -> tuple[str, int | None]:
     if trailers.has_trailers(message_of(repo.commit(commit))):
         event = history_reader.read_commit(repo, commit).event
         return event.run, event.new_version
-    position = history_reader.place_of(repo, commit)
-    return position.run, position.version
+    run, _, version = history_reader.place_of(repo, commit)
+    return run, version
 
 
 def _restored(record: Recorded) -> int:
