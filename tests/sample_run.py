@@ -331,4 +331,4 @@ def append_run(repo: Repo, run: str, path: str = PATH, start: str = "", events: 
 def with_file(repo, root, path, content):
     """Return the tree ``root`` with the file ``path`` set to ``content``."""
     blob = None if content is None else (repo.raw.create_blob(content), FileMode.BLOB)
-    return tree._with_entries(repo, root, {path: blob})
+    return tree.edited(repo, root, {path: blob})

@@ -21,8 +21,8 @@ import pytest
 from skillgit.errors import ConfigError, SandboxError
 from skillgit.sandbox import Job, Mode, Sandbox
 from skillgit.sandbox.mechanisms import bubblewrap_program
-from skillgit_backends.agent_cli.backend import fresh_workspace
 from skillgit_backends.agent_cli.seal import Seal
+from skillgit_backends.agent_cli.workspace import fresh_workspace
 from skillgit_envs.harbor import Harbor
 
 if TYPE_CHECKING:

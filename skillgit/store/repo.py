@@ -12,22 +12,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from skillgit.domain.untrusted.file_names import shown
 from skillgit.errors import ConflictError, HistoryError, RepositoryNotFoundError, RevisionNotFoundError, UsageError
 from skillgit.lazy import loaded_on_use
 from skillgit.store import refs
 from skillgit.store.git_binary import configured, until_kept
+from skillgit.store.lock import repo_lock
 from skillgit.store.refs import RefFiles, RefSnapshot
 from skillgit.store.seals import private_folder
 
 with loaded_on_use():
-    import pygit2
-
-    from skillgit.store import lock
-
-if TYPE_CHECKING:
     import pygit2
 
 REPAIR = "skillgit fsck --repair"
@@ -54,6 +49,7 @@ class Repo:
 
     Attributes:
         raw: The pygit2 repository, for the modules of this package.
+        git_dir: The folder of HEAD and of git's index of this work tree.
         common_dir: The folder that holds refs and objects; all work trees share it.
         workdir: The work tree; absent in a bare repository.
         dead_ends: Commits from which no walk back meets the start of a run, with the error that ends it; None where it
@@ -63,9 +59,9 @@ class Repo:
 
     def __init__(self, raw: pygit2.Repository) -> None:
         self.raw = raw
-        git_dir = Path(raw.path)
-        pointer = git_dir / "commondir"
-        self.common_dir = (git_dir / pointer.read_text().strip()).resolve() if pointer.is_file() else git_dir.resolve()
+        self.git_dir = Path(raw.path)
+        pointer = self.git_dir / "commondir"
+        self.common_dir = (self.git_dir / (pointer.read_text().strip() if pointer.is_file() else "")).resolve()
         self.workdir = Path(raw.workdir) if raw.workdir else None
         self.dead_ends: dict[str, HistoryError | None] = {}
         self.whole: set[str] = set()
@@ -91,7 +87,7 @@ class Repo:
         except pygit2.GitError as error:
             hint = f"echo 'ref: refs/heads/main' > {git_dir}HEAD"
             raise HistoryError(f"HEAD of the repository at '{path}' is damaged", hint=hint) from error
-        absent = next((folder for folder in _lenders(repo.common_dir / "objects") if not folder.is_dir()), None)
+        absent = next((folder for folder in object_folders(repo.common_dir) if not folder.is_dir()), None)
         if absent is not None:
             raise HistoryError(
                 f"this repository shares the objects of {shown(str(absent))}, which is not there",
@@ -187,7 +183,7 @@ class Repo:
     def still(self) -> Iterator[None]:
         """Let a block that moves no ref see all refs as they are now; it asks about each of many runs at no cost."""
         try:
-            with lock.repo_lock(self):
+            with repo_lock(self):
                 tips, names = self.tips(), self.damaged_refs()
         except ConflictError:
             # in a read-only repository a part of a run's refs cannot move meanwhile
@@ -266,6 +262,14 @@ def _set_up_libgit2() -> None:
     pygit2.settings.enable_strict_object_creation(value=False)
 
 
+def first_parents(repo: Repo, tip: str | None) -> Iterator[pygit2.Commit]:
+    """Yield the commit ``tip``, its first parent and so on, as far as there is one."""
+    while tip is not None:
+        commit = repo.commit(tip)
+        yield commit
+        tip = str(commit.parent_ids[0]) if commit.parent_ids else None
+
+
 def message_of(commit: pygit2.Commit) -> str:
     """Return the message of ``commit`` as UTF-8: its header may name any codec, and some of Python's take for ever."""
     return commit.raw_message.decode(errors="replace")
@@ -281,16 +285,16 @@ def _clean_name(text: str) -> str:
     return "".join(character for character in text if character not in "<>\n\r\0").strip()
 
 
-def _lenders(objects: Path) -> list[Path]:
-    """Return the folders that the folder ``objects`` of a repository borrows from; they may be missing."""
-    folders = [objects]
+def object_folders(common_dir: Path) -> list[Path]:
+    """Return the folder of a repository's objects and those that it borrows from, which may be missing."""
+    folders = [(common_dir / "objects").resolve()]
     for folder in folders:
         listing = folder / "info" / "alternates"
         if listing.is_file():
             lines = listing.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
-            lenders = [folder / line for line in lines if line and not line.startswith(("#", '"'))]
+            lenders = [(folder / line).resolve() for line in lines if line and not line.startswith(("#", '"'))]
             folders.extend(path for path in lenders if path not in folders)
-    return folders[1:]
+    return folders
 
 
 def _refusal(path: Path, error: Exception) -> RepositoryNotFoundError:

@@ -134,7 +134,7 @@ def tried_before(repo: Repo, commit: str, skill: str) -> tuple[Tried, ...]:
             commits.add(tip)
         elif ref is not None and ref.kind is refs.RefKind.ATTIC:
             with suppress(SkillgitError):  # fsck reports a damaged attic, and training goes on without it
-                commits.update(entry.commit for entry in history.read_attic(repo, tip))
+                commits.update(history.read_attic(repo, tip).values())
     near: dict[str, bool] = {}
     matching: list[tuple[datetime, Tried]] = []
     for oid in commits:

@@ -15,7 +15,7 @@ from skillgit.store import history, history_reader, refs
 from skillgit.store.commit_message import Recorded
 from skillgit.store.evidence import joined_chain, plan_event
 from skillgit.store.exchange.sending import RejectedMode, candidates
-from skillgit.store.git_binary import git, until_kept, work_trees
+from skillgit.store.git_binary import git, keep, until_kept, work_trees
 from skillgit.store.lock import RunLock
 from skillgit.store.promotion import move_trunk
 from skillgit.store.repo import Repo
@@ -140,7 +140,9 @@ class _Adoption:
         if write:
             note_elsewhere(self._repo, self._run, self._without_evidence(records))
             reason = f"skillgit: pull from {self._terms.remote}"
-            update_refs(self._repo, updates, reason=reason, write=lambda: [write() for write in self._chains])
+            update_refs(self._repo, updates, reason=reason)
+            for chain in self._chains:
+                keep(self._repo, chain)
         state = Joining.FORWARD if self._line in self._mine else Joining.NEW
         return Joined(run=self._run, state=state, moved=len(updates), note=self._note)
 
@@ -178,7 +180,7 @@ class _Adoption:
         for branch, commit in attic.items():
             if commits.get(branch, commit) != commit:
                 raise _DivergedError(f"{refs.short(branch)} is another candidate here than on {self._terms.remote}")
-        missing = [history.Folded(branch=ref, commit=oid) for ref, oid in attic.items() if ref not in commits]
+        missing = {branch: commit for branch, commit in attic.items() if branch not in commits}
         if not missing:
             return
         mine = self._mine.get(name)

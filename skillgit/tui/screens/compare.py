@@ -18,6 +18,7 @@ from skillgit.errors import SkillgitError
 from skillgit.index.rows import LogRow
 from skillgit.tui.keymap import bindings
 from skillgit.tui.prints import sayings
+from skillgit.tui.reading import app_of
 from skillgit.tui.screens.dialogs import Choice, SearchScreen
 from skillgit.tui.screens.item import ItemScreen
 from skillgit.tui.widgets.diff_view import DiffView
@@ -27,7 +28,6 @@ from skillgit.tui.widgets.painted_lines import (
     PaintedLines,
     Part,
     RenderedLines,
-    app_of,
     columns,
     on_one_line,
     rendered,

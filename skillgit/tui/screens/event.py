@@ -31,6 +31,7 @@ from skillgit.errors import SkillgitError
 from skillgit.index.rows import LogRow
 from skillgit.lazy import loaded_on_use
 from skillgit.tui.keymap import bindings
+from skillgit.tui.reading import app_of
 from skillgit.tui.screens.dialogs import Choice, ChoiceScreen, NameScreen, SearchScreen, numbered
 from skillgit.tui.screens.printed import COST, ITEMS, SETTINGS, SUMMARY, TEXT, Printed, PrintedScreen, Prints
 from skillgit.tui.widgets.diff_view import DiffView
@@ -43,7 +44,6 @@ from skillgit.tui.widgets.painted_lines import (
     Part,
     RenderedLines,
     RowList,
-    app_of,
     rendered,
 )
 from skillgit.verbs.diff import (
