@@ -52,7 +52,7 @@ def files_run(folder, *words):
 
 
 @pytest.mark.parametrize(
-    ("words", "most"), [(["log"], 36), (["diff", "--items", "v0", "v3"], 41), (["why", "1"], 45)], ids=str
+    ("words", "most"), [(["log"], 36), (["diff", "--items", "v0", "v3"], 46), (["why", "1"], 45)], ids=str
 )
 def test_a_command_runs_no_more_files_than_it_needs(demo, words, most):
     ended, count = files_run(demo, *words)

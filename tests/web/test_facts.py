@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 FACTS = Path(__file__).parent / "facts"
 PAGES = {
     "runs": "/",
-    "runs-chosen": f"/?sort=cost&order=desc&q=score>.1&show={RUN}&show={OTHER}&by=call",
+    "runs-chosen": f"/?sort=-cost&q=score>.1&show={RUN}&show={OTHER}&by=call",
     "runs-none": "/?q=nothing",
     "run": f"/run/{RUN}",
     "events": f"/run/{RUN}/events",

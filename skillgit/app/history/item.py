@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from shlex import quote
 from typing import Final, Literal
 
-from skillgit.app.recorded.evidence_json import evidence_file, members, objects
+from skillgit.app.recorded.evidence_json import evidence_file, figure, members, objects
 from skillgit.app.recorded.outcomes import (
     Attempted,
     ItemOutcome,
@@ -29,12 +29,11 @@ from skillgit.errors import NotFoundError, SkillgitError
 from skillgit.index import item_queries
 from skillgit.index.item_queries import MeasuredRow
 from skillgit.lazy import loaded_on_use
-from skillgit.plugin.backend import Image
 
 with loaded_on_use():  # only pictures need the data
     from skillgit.app.setup import run_setup
+    from skillgit.plugin import backend, registry
     from skillgit.plugin import environment as plugin_environment
-    from skillgit.plugin import registry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,6 +141,7 @@ class ItemReply:
     feedback: str = ""  # why it got its score: the reference answer is here, if the scorer names it
     trajectory: str = ""  # its tree and path in the evidence
     checks: tuple[tuple[str, float], ...] = ()  # name and score of each check; none where an item has one score only
+    is_solved: bool | None = None  # absent where that is not known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,8 +150,10 @@ class ItemWords:
     replies: tuple[ItemReply, ...]  # for each revision
 
 
-def item_words(context: Context, revisions: Sequence[str], items: Iterable[str]) -> dict[str, ItemWords]:
-    """Return what each of the selection ``items`` asks, and what each of ``revisions`` answered.
+def item_words(
+    context: Context, revisions: Sequence[str], items: Iterable[str], asking: Collection[str] | None = None
+) -> dict[str, ItemWords]:
+    """Return what each of the selection ``items``, or of those ``asking``, asks, and what ``revisions`` answered.
 
     The items' own data are not part of history: a reference answer is known only from the words of a scorer.
     """
@@ -161,7 +163,10 @@ def item_words(context: Context, revisions: Sequence[str], items: Iterable[str])
         trees = item_queries.evidence_of(workspace.index, [event for event in events if event is not None])
         sides = [_replies(workspace, trees.get(event, "") if event is not None else "") for event in events]
         replies = {item: tuple(side.get(item, ItemReply()) for side in sides) for item in items}
-        return {item: ItemWords(question=_question(workspace, own), replies=own) for item, own in replies.items()}
+        return {
+            item: ItemWords(question=_question(workspace, own) if asking is None or item in asking else "", replies=own)
+            for item, own in replies.items()
+        }
 
 
 def _replies(workspace: Workspace, tree: str) -> dict[str, ItemReply]:
@@ -176,6 +181,7 @@ def _replies(workspace: Workspace, tree: str) -> dict[str, ItemReply]:
                 for name, score in sorted(members(row.get("parts")).items())
                 if isinstance(score, int | float)
             ),
+            is_solved=None if (hard := figure(row.get("hard"))) is None else hard >= 1.0,
         )
         for row in objects(evidence_file(workspace.repo, tree, SELECTION))
     }
@@ -250,7 +256,7 @@ def item_picture(context: Context, run: str, item: str, digest: str) -> ItemPict
     return ItemPicture(media_type=media_type, content=content)
 
 
-def _images(context: Context, run: str, item: str) -> Iterator[Image]:
+def _images(context: Context, run: str, item: str) -> Iterator[backend.Image]:
     with open_workspace(context) as workspace:
         name = find_run(workspace, run)
         # of a stranger's run only what such a run may set
