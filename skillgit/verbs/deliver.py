@@ -21,7 +21,7 @@ from skillgit.view.text import one_line
 
 with loaded_on_use():
     from skillgit.app.deliver import install as installing
-    from skillgit.app.deliver import installed, plugin
+    from skillgit.app.deliver import installed, plugin, served
     from skillgit.app.deliver.export import folder, mlflow, skillopt, tables
     from skillgit.app.skill_format import folder_contents
     from skillgit.view import deliveries
@@ -172,6 +172,14 @@ def _archive(session: VerbSession, request: ExportRequest) -> Answer[bytes]:
     return Answer(result=folder.archive(folder.skill_of(session.context, revision)))
 
 
+def _served_skills(session: VerbSession, _: ExportRequest) -> Answer[tuple[served.ServedSkill, ...]]:
+    return Answer(result=served.served_skills(session.context))
+
+
+def _served_file(session: VerbSession, request: ExportRequest) -> Answer[served.ServedSkill]:
+    return Answer(result=served.served_file(session.context, request.words[0]))
+
+
 def _written(session: VerbSession, run: str, path: str, *parts: str) -> list[str]:
     return [session.screen.dotted((f"wrote {run} to {path}", *parts))]
 
@@ -215,3 +223,7 @@ EXPORTED_SKILL = Verb("export", ExportRequest, _skill_at)
 """The skill of a version, with all its files."""
 ARCHIVE = Verb("export", ExportRequest, _archive)
 """The archive that a version is exported as under a name, which ends as archives do."""
+SERVED_SKILLS = Verb("export", ExportRequest, _served_skills)
+"""The skills that a server serves by default."""
+SERVED_FILE = Verb("export", ExportRequest, _served_file)
+"""A file of a skill, by its address below ``skill://``."""

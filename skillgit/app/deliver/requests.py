@@ -100,9 +100,9 @@ class ExportRequest(OfSkill):
     are archives with one folder of that name; equal skills give equal bytes. At any moment the place holds the old
     content or the new one.
 
-    As plugin, DIR becomes a catalogue with a plug-in for Claude Code and Codex: the skills of all REV, and commands
-    that ask their history. A REV may be the name of a skill: the best version of the run that trains it. A folder that
-    someone else made or changed is left alone.
+    As plugin, DIR becomes a catalogue with a plug-in for Claude Code, Codex and clients of Agent Plugins: the skills of
+    all REV, and commands that ask their history. A REV may be the name of a skill: the best version of the run that
+    trains it. A folder that someone else made or changed is left alone.
 
     As well-known, the skills of REV are written for a web space, below DIR/.well-known.
 
