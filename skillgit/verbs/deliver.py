@@ -22,7 +22,7 @@ from skillgit.view.text import one_line
 with loaded_on_use():
     from skillgit.app.deliver import install as installing
     from skillgit.app.deliver import installed, plugin, served
-    from skillgit.app.deliver.export import folder, mlflow, skillopt, tables
+    from skillgit.app.deliver.export import atif, folder, mlflow, skillopt, tables
     from skillgit.app.skill_format import folder_contents
     from skillgit.view import deliveries
 
@@ -143,6 +143,10 @@ def _export(session: VerbSession, request: ExportRequest) -> Answer[object]:
             return Answer(
                 "export-well-known/1", skills_index, [f"{one_line(skills_index.folder)} holds {names}, {files}"]
             )
+        case ExportKind.ATIF:
+            recorded = atif.export_atif(session.context, revision, path)
+            numbers = plural(recorded.trajectories, "trajectory", "trajectories")
+            return Answer("export-atif/1", recorded, _written(session, recorded.event, recorded.place, numbers))
         case ExportKind.SKILLOPT:
             layout = skillopt.export_layout(session.context, revision, path)
             notes = () if session.form is Form.JSON else [(remark, "") for remark in layout.remarks]

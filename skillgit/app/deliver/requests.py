@@ -44,6 +44,7 @@ class ExportKind(StrEnum):
     CSV = "csv"
     MLFLOW = "mlflow"
     WELL_KNOWN = "well-known"
+    ATIF = "atif"
 
 
 class RunTable(StrEnum):
@@ -105,6 +106,8 @@ class ExportRequest(OfSkill):
     trains it. A folder that someone else made or changed is left alone.
 
     As well-known, the skills of REV are written for a web space, below DIR/.well-known.
+
+    As atif, DIR gets a trajectory for each rollout that is recorded of REV, in the format ATIF 1.7.
 
     The other kinds write the run of REV: skillopt as an output directory of SkillOpt, csv as tables, mlflow into the
     file store DIR. --json without DIR prints the run as one document.
