@@ -115,7 +115,7 @@ def build_plugin(
     if not _NAME.fullmatch(name):
         raise SkillError(
             f"'{name}' is not a valid name of a plug-in",
-            hint="--name NAME, of 64 small letters, digits and hyphens at most",
+            hint="--name NAME, with small letters, digits and hyphens, 64 at most",
         )
     cases = cases_of(context, evals) if evals else None
     version, entries = _contents(name, sources, cases.files if cases else {})

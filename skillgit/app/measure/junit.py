@@ -8,7 +8,7 @@ from typing import Final
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from skillgit.app.measure.pull_request_verdicts import NOT_RECORDED
-from skillgit.app.setup.measurement import Reply
+from skillgit.app.setup.measurement import KeptReply
 from skillgit.domain.evaluation import FailedToEvaluate, Outcome
 from skillgit.domain.untrusted.model_text import clean
 from skillgit.plugin.redaction import redact
@@ -37,7 +37,13 @@ def add_case(into: Element, name: str, kind: str = "", message: str = "", detail
 
 
 def add_item(
-    into: Element, item: str, outcome: Outcome, value: float | None, reply: Reply | None, *, before: float | None = None
+    into: Element,
+    item: str,
+    outcome: Outcome,
+    value: float | None,
+    reply: KeptReply | None,
+    *,
+    before: float | None = None,
 ) -> None:
     """Add the case of an item, which fails without the full score, or if it scores lower than ``before``.
 

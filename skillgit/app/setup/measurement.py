@@ -74,7 +74,7 @@ class ArmTrial:
     stage: str = ""  # what the plan calls it; empty for the name of the split
 
 
-class Reply(NamedTuple):
+class KeptReply(NamedTuple):
     """What the target answered to an item, and what the scorer said of it."""
 
     answer: str
@@ -109,7 +109,7 @@ class Measurement:
         self.terms, self.watcher, self.command, self.trials, self.run = terms, watcher, command, trials, run
         self.evaluations: dict[tuple[str, Split], Evaluation] = {}
         """What is complete of the trials, by the key of the arm and the split."""
-        self.replies: dict[tuple[str, Split, str], Reply] = {}
+        self.replies: dict[tuple[str, Split, str], KeptReply] = {}
         """What was answered, by the digest of the text, the split and the item."""
         self.noted = 0
         """How many new lines were left in notes."""
@@ -248,7 +248,7 @@ class Measurement:
             await session.calls.settle()
         for rollout in rollouts:
             if rollout.trajectory is not None:
-                reply = Reply(rollout.trajectory.answer[:_KEPT], rollout.trajectory.feedback[:_KEPT])
+                reply = KeptReply(rollout.trajectory.answer[:_KEPT], rollout.trajectory.feedback[:_KEPT])
                 self.replies[skill.digest, split, rollout.item.id] = reply
         outcomes = {rollout.item.id: rollout.outcome for rollout in rollouts}
         evaluation = Evaluation(split=split, item_set=item_set_digest(digests), outcomes=outcomes, seed=session.seed)

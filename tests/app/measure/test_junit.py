@@ -16,7 +16,7 @@ from trained_runs import RUN, small_run
 
 from skillgit.app.measure import junit
 from skillgit.app.measure.pull_request_verdicts import NOT_RECORDED
-from skillgit.app.setup.measurement import Reply
+from skillgit.app.setup.measurement import KeptReply
 from skillgit.domain.evaluation import FailedToEvaluate, Scored
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ TOKEN = "ghp_0123456789abcdefghijABCDEFGHIJ012345"  # noqa: S105 - it opens noth
 def test_any_text_is_readable_xml_without_credentials(text, control, odd):
     words = f"{text}{control}{odd} {TOKEN} end"
     suite = junit.suite(words, {"a": words, "none": None, "empty": ""})
-    junit.add_item(suite, words, Scored(0.0, 0.0), 0.0, Reply(words * 50, words))
+    junit.add_item(suite, words, Scored(0.0, 0.0), 0.0, KeptReply(words * 50, words))
     junit.add_item(suite, words, FailedToEvaluate(words), None, None)
     content = junit.document("eval", [suite])
     read(content)
