@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from itertools import islice
-from pathlib import Path
 from shlex import quote
 
 import pygit2
@@ -18,7 +17,7 @@ from skillgit.domain.skill import DOCUMENT, Skill
 from skillgit.domain.untrusted.file_names import shown
 from skillgit.errors import ConflictError, RevisionNotFoundError, SkillError
 from skillgit.store import refs
-from skillgit.store.git_binary import GitResult, git, until_kept, work_trees
+from skillgit.store.git_binary import GitResult, git, until_kept
 from skillgit.store.history_reader import changes_skill, first_parents
 from skillgit.store.repo import Repo, message_of
 from skillgit.store.transaction import RefUpdate, update_refs
@@ -143,13 +142,7 @@ def write_proposal(repo: Repo, base: str, path: str, text: str | Skill, message:
 
 def move_proposal(repo: Repo, branch: str, old: str | None, new: str, *, reason: str) -> None:
     """Let the ref ``branch`` lead to ``new`` in place of ``old``; a ConflictError if a work tree has it checked out."""
-    for facts in work_trees(repo):
-        if facts.get("branch") == branch:
-            where, name = facts.get("worktree", "a work tree"), refs.short(branch)
-            raise ConflictError(
-                f"{name} is checked out in {where}",
-                hint=f"git switch {quote(refs.short(trunk(repo)))} there, and propose again",
-            )
+    repo.check_movable(branch)
     update_refs(repo, [RefUpdate(name=branch, new=new, old=old)], reason=reason)
 
 
@@ -247,8 +240,7 @@ def _merged(repo: Repo, tip: str, path: str, version: str, release: Release | No
 
 
 def _work_trees(repo: Repo, branch: str) -> list[Repo]:
-    entries = (facts for facts in work_trees(repo) if facts.get("branch") == branch and "bare" not in facts)
-    return [Repo.discover(folder) for facts in entries if (folder := Path(facts.get("worktree", ""))).is_dir()]
+    return [Repo.discover(folder) for folder in repo.work_trees(branch)]
 
 
 def _follow(tree: Repo, old: str, new: str, write: Callable[[], object] | None, *options: str) -> GitResult:
