@@ -50,6 +50,12 @@ SITUATIONS = [
     ("claim first/best", "--key FILE", "claim first/best --key key"),
     ("revert first/v0", "skillgit revert --to first/v0", ""),
     ("revert --to first/v{last}", "skillgit log first", ""),
+    (
+        "revert --to first/v0",
+        "git -C {} switch --detach",
+        "git -C ../beside switch --detach",
+        "git worktree add -q ../beside run/first",
+    ),
     ("merge first first", "skillgit cherry-pick", "cherry-pick first/v1 --run second -n"),
     ("shorten first/v0 --words 5", "--help", "shorten --help"),
     ("shorten first/v0 --words", "skillgit revert --to first/v0", ""),
