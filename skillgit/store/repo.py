@@ -118,6 +118,16 @@ class Repo:
         return any((self.common_dir / "objects" / "pack").glob("*.promisor"))
 
     @property
+    def unfetched(self) -> tuple[str, str]:
+        """Say why a run of the remote may not be here, and the command that fetches it; empty for a whole clone."""
+        if self.raw.is_shallow:
+            return "this is a shallow clone", "git fetch --unshallow && skillgit pull"
+        for remote in self.raw.remotes:
+            if remote.fetch_refspecs and not any("refs/heads/*" in spec for spec in remote.fetch_refspecs):
+                return f"this clone has one branch of {remote.name} only", f"skillgit pull {remote.name}"
+        return "", ""
+
+    @property
     def private_dir(self) -> Path:
         """The folder for files of this user and repository that are never shared; made when missing."""
         if self._private is None or not self._private.is_dir():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from skillgit.app.workspace.context import Context
+from skillgit.errors import RevisionNotFoundError
 from skillgit.lazy import loaded_on_use
 
 with loaded_on_use():
@@ -19,4 +20,7 @@ def unreadable_runs(context: Context) -> tuple[tuple[str, str], ...]:
     """Return which runs are left out because their history cannot be read."""
     errors = workspace.unreadable(context)
     notes = [(f"run {run} is left out, since it cannot be read: {error.message}", "") for run, error in errors.items()]
-    return (*notes[:-1], (notes[-1][0], "skillgit fsck")) if notes else ()
+    if not notes:
+        return ()
+    last = list(errors.values())[-1]  # what was not fetched is not damaged
+    return (*notes[:-1], (notes[-1][0], last.hint if isinstance(last, RevisionNotFoundError) else "skillgit fsck"))

@@ -71,6 +71,7 @@ SITUATIONS = [
     ),
     ("train demo --max-calls 1 --run other", "--max-calls {} or more; --dry-run", "train demo --max-calls 999 -n"),
     ("tasks review --skill repo", "skillgit tasks draft repo --from sessions", "tasks draft repo --from sessions -n"),
+    ("tasks draft repo -n", "name one: -o model.{}_backend", "tasks draft repo --help"),
     ("config demo -o train.num_epochs", "-o train.batch_size=20", "config demo -o train.batch_size=20"),
     ("config demo -o train.num_epochs=x", "skillgit config CONFIG", "config demo"),
     ("config demo -o model.targte=x", "did you mean 'model.target'", "config demo -o model.target=reader"),

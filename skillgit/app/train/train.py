@@ -34,7 +34,7 @@ from skillgit.app.train.requests import SkillTraining, TrainRequest
 from skillgit.app.train.run_report import Publisher, Trained, finished, publishing, test_files, unfinished
 from skillgit.app.train.starting_point import check_same_work, find_beginning, skill_at_start
 from skillgit.app.workspace.context import Context
-from skillgit.app.workspace.revision import WORKTREE, default_run, resolve_in
+from skillgit.app.workspace.revision import WORKTREE, default_run, lack_of_every_run, resolve_in
 from skillgit.app.workspace.shipped_configurations import usual
 from skillgit.app.workspace.skill_choice import name_of
 from skillgit.app.workspace.skills_here import own_tasks, train_hint
@@ -156,6 +156,8 @@ def _config(context: Context, request: TrainRequest) -> ResolvedConfig:
     with open_workspace(context) as workspace:
         names = run_names(workspace.repo.tips())
         hint = f"name one: {train_hint(workspace.repo, workspace.skill)}"
+        if not names:
+            _, hint = lack_of_every_run(workspace.repo, hint)
         if request.run in names:
             return recorded_config(context, workspace, request.run, request.overrides, _ITS_OWN)
         if run := _run_at(workspace, request.start):
@@ -230,7 +232,7 @@ def plan_train(context: Context, request: TrainRequest) -> Plan:
             facts = training_facts(setup, run=run, text=beginning.text, length=_length(setup))
             command = judge_command(f"{request.run}/v0" if request.run else "v0")
             judge = judge_notes(session.calls.ledger, setup, command)
-            notes = (*obstacles(setup, beginning.skill), *judge, *_notes(setup, caps))
+            notes = (*_left_out(workspace.repo), *obstacles(setup, beginning.skill), *judge, *_notes(setup, caps))
             return with_unpaid(plan_maker.plan("train", facts, caps=caps, notes=notes), caps)
 
 
@@ -314,6 +316,13 @@ def _notes(setup: Setup, caps: Caps) -> tuple[str, ...]:
         before,
         *((sentence,) if caps.max_calls is not None else ()),
     )
+
+
+def _left_out(repo: Repo) -> Iterator[str]:
+    """Warn before a run begins that one of its name may be elsewhere, from which it would diverge."""
+    reason, fetching = repo.unfetched
+    if reason and not run_names(repo.tips()):
+        yield f"warning: {reason}, and a run elsewhere may have the name of this one: {fetching} brings what there is"
 
 
 def _refuse_losses(repo: Repo, run: str, records: Sequence[Recorded], config: str) -> None:
@@ -417,6 +426,7 @@ class Training:
         yield from (*training_lines(self.facts), *warnings_of(self._setup), *self._doubts())
         yield from judge_notes(self.session.calls.ledger, self._setup, judge_command(f"{self.session.run}/v0"))
         if not self._begun:
+            yield from _left_out(self._workspace.repo)
             yield from obstacles(self._setup, self._start.skill)
             yield before_baseline(len(self.session.task.items[Split.SELECTION]), self.session.rule)
 
