@@ -260,8 +260,8 @@ def _attribute(module: ModuleType, attribute: str, name: str, kind: str) -> obje
         return getattr(module, attribute)
     except AttributeError:
         noun = "function" if kind == _CONVERSION else "class"
-        kept = [name for name, value in vars(module).items() if getattr(value, "__module__", "") == module.__name__]
-        hint = did_you_mean(attribute, kept, otherwise=f"{module.__file__} has {', '.join(kept) or 'none'}")
+        names = [name for name, value in vars(module).items() if getattr(value, "__module__", "") == module.__name__]
+        hint = did_you_mean(attribute, names, otherwise=f"{module.__file__} has {', '.join(names) or 'none'}")
         raise UsageError(f"{kind} '{name}' has no {noun} '{attribute}'", hint=hint) from None
 
 

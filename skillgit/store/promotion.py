@@ -190,7 +190,7 @@ def move_trunk(
     write: Callable[[], object] | None = None,
 ) -> None:
     """Move the branch ``name``, with the refs ``beside``, all or none, and its work trees; ``write`` makes objects."""
-    trees = _work_trees(repo, name)
+    trees = [*map(Repo.discover, repo.work_trees(name))]
     for tree in trees:
         _check(tree, name, _follow(tree, old, new, write, "--dry-run"))
     updates = [RefUpdate(name=name, new=new, old=old), *beside]
@@ -219,7 +219,7 @@ def check_work_trees(repo: Repo, path: str, version: str, release: Release | Non
     name, tip = existing_trunk(repo)
     write = partial(_merged, repo, tip, path, version, release)
     new = until_kept(repo, write)
-    for tree in _work_trees(repo, name):
+    for tree in map(Repo.discover, repo.work_trees(name)):
         _check(tree, name, _follow(tree, tip, str(new.id), write, "--dry-run"))
 
 
@@ -237,10 +237,6 @@ def _merged(repo: Repo, tip: str, path: str, version: str, release: Release | No
     if release is not None:
         folder = _with_document(repo, folder, release.document)
     return with_folder(repo, old, path, folder)
-
-
-def _work_trees(repo: Repo, branch: str) -> list[Repo]:
-    return [Repo.discover(folder) for folder in repo.work_trees(branch)]
 
 
 def _follow(tree: Repo, old: str, new: str, write: Callable[[], object] | None, *options: str) -> GitResult:

@@ -20,7 +20,5 @@ def unreadable_runs(context: Context) -> tuple[tuple[str, str], ...]:
     """Return which runs are left out because their history cannot be read."""
     errors = workspace.unreadable(context)
     notes = [(f"run {run} is left out, since it cannot be read: {error.message}", "") for run, error in errors.items()]
-    if not notes:
-        return ()
-    last = list(errors.values())[-1]  # what was not fetched is not damaged
-    return (*notes[:-1], (notes[-1][0], last.hint if isinstance(last, RevisionNotFoundError) else "skillgit fsck"))
+    hint = next((error.hint for error in errors.values() if isinstance(error, RevisionNotFoundError)), "skillgit fsck")
+    return (*notes[:-1], (notes[-1][0], hint)) if notes else ()

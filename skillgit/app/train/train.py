@@ -34,7 +34,7 @@ from skillgit.app.train.requests import SkillTraining, TrainRequest
 from skillgit.app.train.run_report import Publisher, Trained, finished, publishing, test_files, unfinished
 from skillgit.app.train.starting_point import check_same_work, find_beginning, skill_at_start
 from skillgit.app.workspace.context import Context
-from skillgit.app.workspace.revision import WORKTREE, default_run, lack_of_every_run, resolve_in
+from skillgit.app.workspace.revision import WORKTREE, default_run, resolve_in
 from skillgit.app.workspace.shipped_configurations import usual
 from skillgit.app.workspace.skill_choice import name_of
 from skillgit.app.workspace.skills_here import own_tasks, train_hint
@@ -156,8 +156,8 @@ def _config(context: Context, request: TrainRequest) -> ResolvedConfig:
     with open_workspace(context) as workspace:
         names = run_names(workspace.repo.tips())
         hint = f"name one: {train_hint(workspace.repo, workspace.skill)}"
-        if not names:
-            _, hint = lack_of_every_run(workspace.repo, hint)
+        if not names and (fetching := workspace.repo.unfetched[1]):
+            hint = f"{fetching}; or {hint}"
         if request.run in names:
             return recorded_config(context, workspace, request.run, request.overrides, _ITS_OWN)
         if run := _run_at(workspace, request.start):

@@ -156,23 +156,12 @@ def find_run(workspace: Workspace, name: str | None) -> str:
 
 
 def _no_run(workspace: Workspace) -> RevisionNotFoundError:
-
     trained = workspace.index.column("SELECT DISTINCT skill FROM run ORDER BY skill")
-    if not workspace.skill or not trained:
-        sentence, hint = lack_of_every_run(workspace.repo, skills_here.train_hint(workspace.repo, workspace.skill))
-        return RevisionNotFoundError(sentence, hint=hint)
+    (reason, fetching), hint = workspace.repo.unfetched, skills_here.train_hint(workspace.repo, workspace.skill)
     sentence = f"no run trains {workspace.skill} yet; runs train {', '.join(labels(trained).values())}"
-    return RevisionNotFoundError(sentence, hint=skills_here.train_hint(workspace.repo, workspace.skill))
-
-
-def lack_of_every_run(repo: Repo, first: str) -> tuple[str, str]:
-    """Say that there are no runs, and how one comes: by the command ``first``, or from where this is a clone of."""
-    reason, fetching = repo.unfetched
-    return (
-        (f"there are no runs here, and {reason}", f"{fetching}; or {first}")
-        if reason
-        else ("there are no runs yet", first)
-    )
+    if not workspace.skill or not trained:
+        sentence = f"there are no runs here, and {reason}" if reason else "there are no runs yet"
+    return RevisionNotFoundError(sentence, hint=f"{fetching}; or {hint}" if fetching else hint)
 
 
 def lack_of_runs(context: Context) -> SkillgitError:
