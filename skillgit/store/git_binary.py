@@ -131,12 +131,6 @@ def _run(line: Sequence[str], environ: Mapping[str, str], stdin: bytes = b"") ->
     return GitResult(code=process.returncode, out=process.stdout, error=process.stderr.decode(errors="replace").strip())
 
 
-def work_trees(repo: Folders) -> list[dict[str, str]]:
-    """Return what git says of each work tree, such as its folder, ``worktree``, and its ``branch``."""
-    output = git(repo, "worktree", "list", "--porcelain").out.decode(errors="surrogateescape")
-    return [dict(row.partition(" ")[::2] for row in entry.split("\n") if row) for entry in output.split("\n\n")]
-
-
 _DAY = 24 * 60 * 60
 _PRESENT = frozenset({"now", "today"})
 _HINT = "write it like 2026-11-21T12:00:00Z, 2026-11-21, yesterday or '2 days ago'"

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from itertools import islice
-from pathlib import Path
 from shlex import quote
 
 import pygit2
@@ -18,7 +17,7 @@ from skillgit.domain.skill import DOCUMENT, Skill
 from skillgit.domain.untrusted.file_names import shown
 from skillgit.errors import ConflictError, RevisionNotFoundError, SkillError
 from skillgit.store import refs
-from skillgit.store.git_binary import GitResult, git, keep, until_kept, work_trees
+from skillgit.store.git_binary import GitResult, git, keep, until_kept
 from skillgit.store.history_reader import changes_skill
 from skillgit.store.repo import Repo, first_parents, message_of
 from skillgit.store.transaction import RefUpdate, update_refs, write_refs
@@ -143,13 +142,7 @@ def write_proposal(repo: Repo, base: str, path: str, text: str | Skill, message:
 
 def move_proposal(repo: Repo, branch: str, old: str | None, new: str, *, reason: str) -> None:
     """Let the ref ``branch`` lead to ``new`` in place of ``old``; a ConflictError if a work tree has it checked out."""
-    for facts in work_trees(repo):
-        if facts.get("branch") == branch:
-            where, name = facts.get("worktree", "a work tree"), refs.short(branch)
-            raise ConflictError(
-                f"{name} is checked out in {where}",
-                hint=f"git switch {quote(refs.short(trunk(repo)))} there, and propose again",
-            )
+    repo.check_movable(branch)
     update_refs(repo, [RefUpdate(name=branch, new=new, old=old)], reason=reason)
 
 
@@ -197,7 +190,7 @@ def move_trunk(
     write: Callable[[], object] | None = None,
 ) -> None:
     """Move the branch ``name``, with the refs ``beside``, all or none, and its work trees; ``write`` makes objects."""
-    trees = _work_trees(repo, name)
+    trees = [*map(Repo.discover, repo.work_trees(name))]
     for tree in trees:
         _check(tree, name, _follow(tree, old, new, write, "--dry-run"))
     update_refs(repo, [RefUpdate(name=name, new=new, old=old), *beside], reason=reason)
@@ -231,7 +224,7 @@ def check_work_trees(repo: Repo, path: str, version: str, release: Release | Non
     name, tip = existing_trunk(repo)
     write = partial(_merged, repo, tip, path, version, release)
     new = until_kept(repo, write)
-    for tree in _work_trees(repo, name):
+    for tree in map(Repo.discover, repo.work_trees(name)):
         _check(tree, name, _follow(tree, tip, str(new.id), write, "--dry-run"))
 
 
@@ -249,11 +242,6 @@ def _merged(repo: Repo, tip: str, path: str, version: str, release: Release | No
     if release is not None:
         folder = _with_document(repo, folder, release.document)
     return edited(repo, old, {path: (folder, FileMode.TREE)})
-
-
-def _work_trees(repo: Repo, branch: str) -> list[Repo]:
-    entries = (facts for facts in work_trees(repo) if facts.get("branch") == branch and "bare" not in facts)
-    return [Repo.discover(folder) for facts in entries if (folder := Path(facts.get("worktree", ""))).is_dir()]
 
 
 def _follow(tree: Repo, old: str, new: str, write: Callable[[], object] | None, *options: str) -> GitResult:

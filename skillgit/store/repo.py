@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from shlex import quote
 
 from skillgit.domain.untrusted.file_names import shown
 from skillgit.errors import ConflictError, HistoryError, RepositoryNotFoundError, RevisionNotFoundError, UsageError
@@ -113,6 +114,16 @@ class Repo:
         return any((self.common_dir / "objects" / "pack").glob("*.promisor"))
 
     @property
+    def unfetched(self) -> tuple[str, str]:
+        """Say why a run of the remote may not be here, and the command that fetches it; empty for a whole clone."""
+        if self.raw.is_shallow:
+            return "this is a shallow clone", "git fetch --unshallow && skillgit pull"
+        for remote in self.raw.remotes:
+            if remote.fetch_refspecs and not any("refs/heads/*" in spec for spec in remote.fetch_refspecs):
+                return f"this clone has one branch of {remote.name} only", f"skillgit pull {remote.name}"
+        return "", ""
+
+    @property
     def private_dir(self) -> Path:
         """The folder for files of this user and repository that are never shared; made when missing."""
         if self._private is None or not self._private.is_dir():
@@ -146,6 +157,23 @@ class Repo:
         branch = raw.references["HEAD"].target
         commit = "" if raw.head_is_unborn else str(raw.head.target)
         return (refs.short(branch) if isinstance(branch, str) else "", commit)
+
+    def work_trees(self, branch: str) -> list[Path]:
+        """Return the folders that have ``branch`` checked out: the main work tree's and those of linked ones."""
+        main = self.raw if Path(self.raw.path).resolve() == self.common_dir else pygit2.Repository(str(self.common_dir))
+        folders = {self.common_dir: main.workdir} if main.workdir else {}
+        for name in self.raw.list_worktrees():
+            folders[self.common_dir / "worktrees" / name] = self.raw.lookup_worktree(name).path
+        places = ((Path(folder), place / "HEAD") for place, folder in folders.items())
+        return [folder for folder, head in places if folder.is_dir() and head.read_text().strip() == f"ref: {branch}"]
+
+    def check_movable(self, branch: str) -> None:
+        """Refuse to move ``branch`` where it is checked out, as git does: a commit there would take the move back."""
+        for folder in self.work_trees(branch):
+            raise ConflictError(
+                f"{refs.short(branch)} is checked out in {folder}, where the next commit would take this back",
+                hint=f"git -C {quote(str(folder))} switch --detach; then do it again",
+            )
 
     def tip(self, name: str) -> str | None:
         """Return the commit that the ref ``name`` points to, ``None`` without one; a HistoryError if it is damaged."""

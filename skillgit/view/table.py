@@ -226,7 +226,7 @@ class Table(Generic[R]):
         return self._sorted(matches, sort) if sort else tuple(matches)
 
     def _test(self, text: str) -> Callable[[R], bool]:
-        condition = condition_of(text, self.keys)
+        condition = condition_of(text, self.keys, in_words=":")
         if condition is None:
             phrase = text.casefold()
             texts = [column for column in self.keys.values() if column.text]

@@ -173,7 +173,8 @@ def test_help_and_completion_say_which_shared_options_a_command_has(name):
     context = click.Context(command, info_name=f"skillgit {name}")
     text = " ".join(command.get_help(context).split())
     offered = {item.value for item in command.shell_complete(context, "-")}
-    assert text.endswith("and options of every command (skillgit help options)")
+    assert text.endswith("options of every command (skillgit help options)")
+    assert "Also: and" not in text
     for option in command.shared():
         if (name, option.long) not in OWN:
             is_understood = not option.lack or option.key in command.keys

@@ -67,7 +67,7 @@ _README: Final = """# {name}
 
 Each skill is a version that a training accepted; `skillgit.json` says which one, with git's id of its folder. The
 commands `why` and `history` ask the MCP server `skillgit` where a rule comes from, what it scored and what was
-rejected. They need `pip install 'skillgit[mcp]'` and work in the repository that the skills were trained in.
+rejected. They need skillgit with its extra `mcp`, and work in the repository that the skills were trained in.
 """
 
 

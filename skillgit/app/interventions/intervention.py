@@ -348,6 +348,7 @@ def open_gating(
         open_measuring(context, workspace, run, terms, watcher, check=allowed) as measuring,
         nullcontext() if terms.dry_run else RunLock(workspace.repo, run, context.clock),
     ):
+        workspace.repo.check_movable(refs.run_branch(run))
         records = read_run(workspace.repo, run)
         outcomes = version_outcomes(workspace.repo, records)
         measuring.session = replace(measuring.session, outcomes=outcomes.of)
