@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 from typing import get_args, get_type_hints
 
@@ -11,6 +10,7 @@ from hostile_run import ACTS, write_hostile_run
 from hypothesis import given
 from hypothesis import strategies as st
 from mcp.shared.exceptions import MCPError
+from once import copy_folder
 from program import QUICK, SKILLGIT, git, new_repository, skillgit, surroundings
 from rule_run import DATES_EXACTLY, READ, TRIED
 from trained_runs import RUN, user
@@ -203,7 +203,7 @@ def test_a_cursor_is_good_for_its_question_and_its_server_only(trained):
 
 
 def test_pages_fit_together_while_events_come(trained, tmp_path):
-    repository = shutil.copytree(trained, tmp_path / "repository")
+    repository = copy_folder(trained, tmp_path / "repository")
 
     async def play(agent):
         before = await agent.every("events", "versions", limit=100)

@@ -547,6 +547,7 @@ class Differing(Bound):
     digest = f"sums {os.getpid()}"
 
 
+@pytest.mark.soak
 def test_a_processor_bound_environment_can_be_made_in_another_process():
     class Inside(Bound):
         pass

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import shutil
 from typing import TYPE_CHECKING
 
 import pytest
+from once import copy_folder
 from trained_runs import RUN, Quiet, small_run, user
 
 from skillgit.app.interventions.ablate import ablate
@@ -47,7 +47,7 @@ class Eyes(Quiet):
 
 @pytest.fixture
 def trained(tmp_path_factory, tmp_path) -> Path:
-    return shutil.copytree(small_run(tmp_path_factory), tmp_path / "repository")
+    return copy_folder(small_run(tmp_path_factory), tmp_path / "repository")
 
 
 @pytest.mark.parametrize("name", WORK)

@@ -6,10 +6,11 @@ import re
 
 import pytest
 from chronicle import RUN, Chronicle
-from hypothesis import given, settings
+from hypothesis import given
 from program import skillgit
 from rule_run import write_rule_run
 from sample_run import write_run
+from soaking import examples
 from stories import COST, MODELS, PATCH, Story, moves, told
 from trained_runs import user
 
@@ -68,7 +69,7 @@ def test_every_event_is_found_by_its_address(context, chronicle):
             assert (found.commit, found.row.address) == (record.commit, address)
 
 
-@settings(max_examples=15, deadline=None)
+@examples(0.3)
 @given(moves)
 def test_every_event_of_any_run_is_found_by_its_address(tmp_path_factory, made):
     repo = Repo.init(tmp_path_factory.mktemp("repo"))
