@@ -18,7 +18,7 @@ from soaking import soak
 ROOT = Path(__file__).parents[1]
 BENCHMARKS = sorted(path.stem for path in (ROOT / "tests" / "bench").glob("*.py") if path.stem != "measure")
 
-CHEAP = {"caution", "gate", "harvest", "startup"}
+CHEAP = {"caution", "gate", "harvest", "inspect_overhead"}
 """Those whose small inputs take about a second."""
 
 

@@ -9,6 +9,7 @@ import pygit2
 import pytest
 from once import copy_folder
 from program import QUICK, attempt, git, new_repository, refs, skillgit
+from soaking import sampled
 from trained_runs import RUN, small_run
 
 if TYPE_CHECKING:
@@ -64,16 +65,19 @@ def test_of_items_ids_and_digests_go_and_not_a_word_of_their_content(pushed):
 
 @pytest.mark.parametrize(
     "command",
-    [
-        ("eval", "--fresh", "--sample", "20", f"{RUN}/v1"),
-        ("eval", f"{RUN}/v1"),
-        ("gate", "--base", f"{RUN}/v0", "--head", f"{RUN}/best"),
-        ("items", "--item", "va-003", "--measure"),
-        ("show", "--settings", RUN),
-        ("status",),
-        ("train", "--run", RUN),
-        ("fsck",),
-    ],
+    sampled(
+        [
+            ("eval", "--fresh", "--sample", "20", f"{RUN}/v1"),
+            ("eval", f"{RUN}/v1"),
+            ("gate", "--base", f"{RUN}/v0", "--head", f"{RUN}/best"),
+            ("items", "--item", "va-003", "--measure"),
+            ("show", "--settings", RUN),
+            ("status",),
+            ("train", "--run", RUN),
+            ("fsck",),
+        ],
+        4,
+    ),
     ids=lambda words: words[0],
 )
 def test_a_clone_that_brought_no_evidence_measures_as_the_run_did(clone, command):

@@ -134,13 +134,16 @@ def test_a_note_says_by_which_configuration_and_on_which_data(repository):
 
 @pytest.mark.parametrize(
     "words",
-    [
-        ("eval", "one/v0"),
-        ("eval", "main"),
-        ("eval", "--fresh", "--sample", "5", "one/v0"),
-        ("ablate", "one/v0"),
-        ("cherry-pick", "--rejected", "--run", "one"),
-    ],
+    sampled(
+        [
+            ("eval", "one/v0"),
+            ("eval", "main"),
+            ("eval", "--fresh", "--sample", "5", "one/v0"),
+            ("ablate", "one/v0"),
+            ("cherry-pick", "--rejected", "--run", "one"),
+        ],
+        3,
+    ),
     ids=" ".join,
 )
 def test_the_samples_of_an_environment_stand_for_nobody_s_own_tasks(tmp_path, words):

@@ -13,6 +13,7 @@ from contexts import context_in
 from once import copy_folder
 from own_plugins import edit, write_plugins
 from program import new_repository, skillgit
+from soaking import sampled
 
 from skillgit.app.measure.pull_request_verdicts import KnownOutcomes
 from skillgit.app.recorded import evidence_json
@@ -107,7 +108,7 @@ OVERRIDES = {
 }
 
 
-@pytest.mark.parametrize("name", OVERRIDES)
+@pytest.mark.parametrize("name", sampled(OVERRIDES, 4))
 def test_another_setting_is_measured_anew(bench, name):
     assert bench.rollouts(OVERRIDES[name]) == 3
     assert bench.rollouts() == bench.rollouts(OVERRIDES[name]) == 0

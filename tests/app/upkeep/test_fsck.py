@@ -153,6 +153,7 @@ def test_the_schedule_of_the_configuration_is_held_against_the_budgets(context, 
 
 @pytest.mark.usefixtures("records")
 def test_an_index_that_cannot_be_written_is_a_problem_after_a_repair(context, repo, monkeypatch):
+    path_of(repo).unlink()
     (path_of(repo) / "a folder in its place").mkdir(parents=True)
     repaired = fsck(context, None, repair=True)
     assert repaired.mended == ()
