@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from io import FileIO
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -188,13 +189,16 @@ def _pruning(repo: Folders) -> frozenset[int]:
 def _processes(repo: Folders) -> Iterator[tuple[int, list[str]]]:
     """Yield git's processes that run in a folder of ``repo`` and their command lines, except other users'."""
     inside = [folder.resolve() for folder in (repo.workdir, repo.common_dir) if folder is not None]
-    for process in _PROCESSES.glob("[0-9]*"):
+    for process in list(os.scandir(_PROCESSES)) if _PROCESSES.is_dir() else ():
+        if not process.name.isdecimal():
+            continue
         try:
-            name = (process / "comm").read_text().strip()
-            if name == "git" or name.startswith("git-"):
-                folder = (process / "cwd").readlink()
+            with FileIO(f"{process.path}/comm") as comm:  # a machine has hundreds, and each event looks at all
+                name = comm.read().strip()
+            if name == b"git" or name.startswith(b"git-"):
+                folder = Path(process.path, "cwd").readlink()
                 if any(folder.is_relative_to(own) for own in inside):
-                    words = (process / "cmdline").read_bytes().decode(errors="replace").split("\0")
+                    words = Path(process.path, "cmdline").read_bytes().decode(errors="replace").split("\0")
                     yield int(process.name), [word.rpartition("/")[2] for word in words]
         except OSError:
             # it has ended, or is someone else's
@@ -231,10 +235,10 @@ def write_again() -> None:
         entries = list(_writes)
         _writes.clear()  # what is written here asks for nothing of it
         try:
-            working = {repo: _pruning(repo) for repo, _, _ in entries}
+            working = {repo: _pruning(repo) for repo, processes, _ in entries if processes}
             for repo, _, write in entries:
                 until_kept(repo, write)
-            entries = [(repo, processes, write) for repo, processes, write in entries if processes & working[repo]]
+            entries = [entry for entry in entries if entry[1] & working.get(entry[0], frozenset())]
         finally:
             _writes[:] = entries
 

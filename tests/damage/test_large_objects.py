@@ -97,10 +97,11 @@ def test_a_large_note_and_a_large_file_of_evidence_are_named(repository, place):
 
 
 def test_deep_folders_and_many_files_are_a_sentence(repository):
-    nest = folder_of(repository, [f"100644 blob {stored(repository, b'x')}\tx"])
+    blob = stored(repository, b"x")
+    nest = folder_of(repository, [f"100644 blob {blob}\tx"])
     for _ in range(DEPTH + 20):
         nest = folder_of(repository, [f"040000 tree {nest}\td"])
-    many = folder_of(repository, [f"100644 blob {stored(repository, b'x')}\tf{number}" for number in range(10_500)])
+    many = folder_of(repository, [f"100644 blob {blob}\tf{number}" for number in range(10_500)])
     for name, inside in (("deep", nest), ("many", many)):
         rows = [f"100644 blob {document(repository)}\tSKILL.md", f"040000 tree {inside}\t{name}"]
         committed(repository, folder_of(repository, sorted(rows, key=lambda row: row.partition("\t")[2])))

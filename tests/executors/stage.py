@@ -38,7 +38,7 @@ class Stage:
     def pool(self, source=None):
         digest = self.session().task.digest
         recipe = EnvironmentRecipe(name=NAME, options=self.options, root=HERE, digest=digest)
-        return WorkerPool(recipe, source or ProcessSource(8))
+        return WorkerPool(recipe, source or ProcessSource(3))
 
     def session(self, executor=None, **options):
         environment = self.plugin.cls(self.options, HERE)

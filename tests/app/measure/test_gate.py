@@ -1,11 +1,11 @@
 from __future__ import annotations
 
 import json
-import shutil
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
+from once import copy_folder
 from program import git, refs, skillgit
 from trained_runs import RUN, Quiet, small_run, user
 
@@ -38,7 +38,7 @@ FEW = ("evaluation.sel_env_num=5",)
 
 @pytest.fixture
 def repository(tmp_path_factory, tmp_path) -> Path:
-    return shutil.copytree(small_run(tmp_path_factory), tmp_path / "repository")
+    return copy_folder(small_run(tmp_path_factory), tmp_path / "repository")
 
 
 def text_of(repository: Path, revision: str) -> str:

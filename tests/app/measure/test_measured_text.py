@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
+from once import copy_folder
 from program import git, refs, skillgit
 from trained_runs import RUN, Quiet, small_run, user
 
@@ -30,7 +30,7 @@ FEW = ("evaluation.sel_env_num=3",)
 
 @pytest.fixture
 def folder(tmp_path_factory, tmp_path) -> Path:
-    return shutil.copytree(small_run(tmp_path_factory), tmp_path / "repository")
+    return copy_folder(small_run(tmp_path_factory), tmp_path / "repository")
 
 
 def edit(folder: Path, text: str = NEW_RULE) -> None:

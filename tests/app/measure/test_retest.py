@@ -1,11 +1,11 @@
 from __future__ import annotations
 
 import json
-import shutil
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
+from once import copy_folder
 from program import git, refs
 from trained_runs import RUN, Quiet, small_run, user
 
@@ -29,7 +29,7 @@ OTHER = "offline/other"
 
 @pytest.fixture
 def trained(tmp_path_factory, tmp_path) -> Path:
-    return shutil.copytree(small_run(tmp_path_factory), tmp_path / "repository")
+    return copy_folder(small_run(tmp_path_factory), tmp_path / "repository")
 
 
 @pytest.fixture
