@@ -6,7 +6,7 @@ from itertools import count
 
 import event_strategies as strategies
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from sample_run import MODELS, clock_from, seed_skill, started, transitions, write_run
 from soaking import examples
@@ -67,7 +67,6 @@ def test_blocks_keep_their_limits(event) -> None:
     assert all(len(line.partition(": ")[2]) <= VALUE_LIMIT for line in block.split("\n"))
 
 
-@settings(max_examples=40)
 @given(strategies.events)
 @example(transitions()[1].event)
 def test_git_reads_the_same_block(event) -> None:
@@ -249,7 +248,7 @@ def test_an_empty_changed_line_survives() -> None:
     assert round_trip(replace(event, changes=changes)).event.changes == changes
 
 
-@settings(max_examples=25)
+@examples(0.5)
 @given(guidance=strategies.guidances, memory=strategies.texts)
 @example(guidance="", memory="")
 @example(guidance="a\r\n\r\nb", memory="  indented\n\n\n")
