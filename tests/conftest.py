@@ -5,13 +5,17 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import sys
+from functools import cache
 from itertools import count
+from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import pygit2
 import pytest
 from hypothesis import settings
+from once import copy_folder
 from pygit2.enums import ConfigLevel
 from sample_run import clock_from
 
@@ -20,7 +24,6 @@ from skillgit.store.repo import Repo
 if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
-    from pathlib import Path
 
 settings.register_profile("skillgit", deadline=None, print_blob=True, max_examples=20)
 settings.register_profile("thorough", settings.get_profile("skillgit"), max_examples=1000)  # make soak takes it
@@ -41,6 +44,9 @@ def pytest_configure(config: pytest.Config) -> None:
         # as a background job of a shell has it, and then all programs that tests start and interrupt
         signal.signal(signal.SIGINT, signal.default_int_handler)
     gc.disable()  # all that is collected stays
+    # tests start programs by the thousand, which is quicker once they are compiled
+    sys.dont_write_bytecode = False
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 def pytest_collection_finish() -> None:
@@ -67,7 +73,14 @@ def _git_of_its_own(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytes
 @pytest.fixture
 def repo(tmp_path: Path) -> Repo:
     """An empty repository in a folder of its own."""
-    return Repo.init(tmp_path / "repository")
+    return Repo.discover(copy_folder(_empty().name, tmp_path / "repository"))
+
+
+@cache
+def _empty() -> TemporaryDirectory[str]:
+    folder = TemporaryDirectory(prefix="skillgit-empty-")
+    Repo.init(Path(folder.name))
+    return folder
 
 
 @pytest.fixture

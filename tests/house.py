@@ -103,6 +103,25 @@ def imported(tree: ast.Module) -> Iterator[str]:
                 yield name if name in modules() else source
 
 
+def import_cycles() -> list[list[str]]:
+    """Return the modules that import each other, circle by circle; imports for types and those on use count too."""
+    graph = {name: {*imported(tree)} - {name} for name, tree in modules().items()}
+    while leaves := {name for name, names in graph.items() if not names & graph.keys()}:
+        graph = {name: names for name, names in graph.items() if name not in leaves}
+
+    def reached(start: str) -> set[str]:
+        names, waiting = set[str](), [start]
+        while waiting:
+            new = graph[waiting.pop()] & graph.keys() - names
+            names |= new
+            waiting += new
+        return names
+
+    ways = {name: reached(name) for name in graph}
+    circles = {tuple(sorted(other for other in ways[name] if name in ways[other])) for name in graph}
+    return [list(circle) for circle in sorted(circles - {()})]
+
+
 def loose_files() -> int:
     """Count the modules of ``app`` that are in no room."""
     return sum(path.name != "__init__.py" for path in (ROOT / "skillgit" / "app").glob("*.py"))

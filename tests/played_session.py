@@ -9,11 +9,11 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-import shutil
 import subprocess
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
+from once import copy_folder
 from program import SKILLGIT, git, skillgit, surroundings
 from trained_runs import RUN, small_run
 from wire.training import ENVIRONMENT, over
@@ -48,7 +48,7 @@ class Terminal(Protocol):
 
 def prepared(factory: pytest.TempPathFactory, path: Path) -> Path:
     """Return a repository with a finished run."""
-    return shutil.copytree(small_run(factory), path)
+    return copy_folder(small_run(factory), path)
 
 
 @contextmanager

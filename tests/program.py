@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from functools import cache
@@ -11,6 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
+from once import copy_folder
 from prepared import Prepared
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def refs(repository: Path) -> dict[str, str]:
 
 def new_repository(path: Path) -> Path:
     """Return a repository with the seed skill of searchqa on main."""
-    return shutil.copytree(Path(_seeded().name) / "repository", path)
+    return copy_folder(Path(_seeded().name) / "repository", path)
 
 
 @cache

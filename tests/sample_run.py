@@ -21,15 +21,14 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import partial
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
+from once import copy_folder
 from pygit2.enums import FileMode
 
 from skillgit.domain.cost import Cost
@@ -302,16 +301,17 @@ def write_run(repo: Repo, run: str = RUN, path: str = PATH, *, start: str = "", 
     tips = tuple(sorted((name, str(repo.raw.references[name].target)) for name in repo.raw.references))
     settings = (Path(repo.raw.path) / "config").read_text()  # say who signs
     key = (run, path, start, events, tips, settings, os.environ.get("XDG_STATE_HOME"))
-    copied = partial(shutil.copytree, dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.lock"))
     if key in _WRITTEN:
         folder, records = _WRITTEN[key]
-        copied(folder.name, repo.raw.path)
+        copy_folder(folder.name, Path(repo.raw.path))
         return list(records)
     records = append_run(repo, run, path, start, events)
     _WRITTEN[key] = folder, _ = TemporaryDirectory(prefix="skillgit-sample-"), tuple(records)
     for name in ("objects", "refs", "logs", "skillgit"):
         if (written := Path(repo.raw.path) / name).exists():
-            copied(written, Path(folder.name) / name)
+            copy_folder(written, Path(folder.name) / name)
+    for lock in Path(folder.name).rglob("*.lock"):
+        lock.unlink()
     return records
 
 
@@ -331,4 +331,4 @@ def append_run(repo: Repo, run: str, path: str = PATH, start: str = "", events: 
 def with_file(repo, root, path, content):
     """Return the tree ``root`` with the file ``path`` set to ``content``."""
     blob = None if content is None else (repo.raw.create_blob(content), FileMode.BLOB)
-    return tree._with_entries(repo, root, {path: blob})
+    return tree.edited(repo, root, {path: blob})

@@ -26,6 +26,11 @@ def sampled(values: Iterable[object], every: int) -> list[object]:
     return [value if number % every == 0 else soak(value) for number, value in enumerate(values)]
 
 
+def sampled_rows(rows: Iterable[tuple[object, ...]], every: int) -> list[object]:
+    """Return sets of several parameters, of which ``make test`` tries each ``every``-th, the first one included."""
+    return [row if number % every == 0 else soak(*row) for number, row in enumerate(rows)]
+
+
 def soak(*values: object) -> ParameterSet:
     """Return a set of parameters that is tried by ``make soak`` only."""
     return pytest.param(*values, marks=pytest.mark.soak)

@@ -10,11 +10,10 @@ import pytest
 
 from skillgit.domain.edit import EditStatus
 from skillgit.domain.skill import Skill
-from skillgit.engine.candidate_text import dangling, update
+from skillgit.engine.candidate import dangling, update
 from skillgit.engine.prompt_sections import NAMES, SHOWN, prompt
 from skillgit.engine.proposals import Draft
-from skillgit.engine.questions import parse
-from skillgit.engine.reply_schemas import AnalysisReply, GuidanceReply, MemoryReply, PatchReply
+from skillgit.engine.replies import AnalysisReply, GuidanceReply, MemoryReply, PatchReply, parse
 from skillgit_backends.offline.text import Briefing
 
 SHARED = Path(os.environ.get("SKILLGIT_REAL_DATA", Path(__file__).parents[2] / "shared" / "data"))

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
+from once import copy_folder
 from program import QUICK, SKILLGIT, git, new_repository, refs, skillgit, surroundings
 from trained_runs import RUN, small_run, trained_run
 
@@ -114,14 +114,14 @@ def test_outside_of_a_repository(tmp_path):
 
 
 def test_an_unknown_version_and_an_unknown_command(tmp_path_factory, tmp_path):
-    repository = shutil.copytree(small_run(tmp_path_factory), tmp_path / "repository")
+    repository = copy_folder(small_run(tmp_path_factory), tmp_path / "repository")
     check_refused(skillgit("show", "v99", cwd=repository, code=3), "v99")
     check_refused(skillgit("show", "smlal/v1", cwd=repository, code=3), "smlal", "small")
     assert "'log'" in skillgit("lgo", cwd=repository, code=2).err
 
 
 def test_another_configuration_under_the_name_of_a_run_suggests_a_fork(tmp_path_factory, tmp_path):
-    repository = shutil.copytree(small_run(tmp_path_factory), tmp_path / "repository")
+    repository = copy_folder(small_run(tmp_path_factory), tmp_path / "repository")
     done = skillgit("train", "demo", "--run", RUN, "-o", "train.seed=7", *QUICK, cwd=repository, code=2)
     check_refused(done, "another configuration", rf"--from {RUN}/v0")
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import fcntl
 import os
-import shutil
 import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
+from once import copy_folder
 from program import QUICK, SKILLGIT, attempt, surroundings
 from soaking import soak
 from trained_runs import RUN, small_run
@@ -48,7 +48,7 @@ USUAL = {"gate that fails", "gate into a file", "fsck", "a cap in training"}
 
 @pytest.fixture(scope="module")
 def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = shutil.copytree(small_run(tmp_path_factory), tmp_path_factory.mktemp("piped") / "repository")
+    folder = copy_folder(small_run(tmp_path_factory), tmp_path_factory.mktemp("piped") / "repository")
     (folder / "broken").mkdir()
     (folder / "broken" / "SKILL.md").write_text("no frontmatter\n", encoding="utf-8")
     return folder

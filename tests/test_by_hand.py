@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import shutil
 import signal
 from pathlib import Path
 
 import pytest
-from once import once
+from once import copy_folder, once
 from program import QUICK, git, new_repository, python, refs, run, skillgit
 
 MORTAL = Path(__file__).with_name("mortal.py")
@@ -53,7 +52,7 @@ def halfway(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def repository(halfway: Path, tmp_path: Path) -> Path:
-    return shutil.copytree(halfway, tmp_path / "repository")
+    return copy_folder(halfway, tmp_path / "repository")
 
 
 def test_every_command_knows_an_edit(repository):
@@ -97,7 +96,7 @@ def test_training_measures_the_edit_and_goes_on_from_it(repository):
 
 
 def test_a_measurement_that_is_killed_is_made_again_from_the_ledger(repository, tmp_path):
-    other = shutil.copytree(repository, tmp_path / "other")
+    other = copy_folder(repository, tmp_path / "other")
     skillgit(*TRAIN, cwd=repository)
 
     def train(moment: str, number: int) -> int:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 from typing import TYPE_CHECKING
 
 import pytest
+from once import copy_folder
 from program import QUICK, git, new_repository, refs, skillgit
 from trained_runs import RUN, small_run, trained_run
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return shutil.copytree(trained_run(tmp_path_factory, "demo"), tmp_path_factory.mktemp("demo") / "repository")
+    return copy_folder(trained_run(tmp_path_factory, "demo"), tmp_path_factory.mktemp("demo") / "repository")
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def repository(trained: Path, tmp_path: Path) -> Path:
-    return shutil.copytree(trained, tmp_path / "repository")
+    return copy_folder(trained, tmp_path / "repository")
 
 
 def trailers(repository: Path, key: str, *revisions: str) -> list[str]:

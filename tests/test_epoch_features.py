@@ -9,7 +9,7 @@ import signal
 from pathlib import Path
 
 import pytest
-from once import once
+from once import copy_folder, once
 from program import QUICK, git, new_repository, python, refs, skillgit
 from soaking import soak
 
@@ -57,7 +57,7 @@ def everything(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, tuple[st
     found = once(tmp_path_factory, "everything", train_with_everything)
     (made,) = found.glob("*/repository")
     log = made.with_name("log")
-    repository = shutil.copytree(made, tmp_path_factory.mktemp("everything") / "repository")
+    repository = copy_folder(made, tmp_path_factory.mktemp("everything") / "repository")
     return repository, (*EVERYTHING, "-o", f"train.seed={made.parent.name}"), calls(log)
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import shutil
-
 import pytest
+from once import copy_folder
 from program import QUICK, git, skillgit
 from trained_runs import RUN, small_run
 
@@ -17,7 +16,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.mark.parametrize(("branch", "name"), [("main", "main"), (f"run/{RUN}", RUN)])
 def test_a_hand_edited_skill_is_the_seed_of_a_run(tmp_path_factory, tmp_path, branch, name):
-    repository = shutil.copytree(small_run(tmp_path_factory), tmp_path / "repository")
+    repository = copy_folder(small_run(tmp_path_factory), tmp_path / "repository")
     git("worktree", "add", "-q", "--force", tmp_path / "hand", branch, cwd=repository)
     text = (tmp_path / "hand" / DOCUMENT).read_text() + RULE
     (tmp_path / "hand" / DOCUMENT).write_text(text)

@@ -12,6 +12,7 @@ from threading import Thread
 from typing import TYPE_CHECKING
 
 import pytest
+from once import copy_folder
 from program import git, run, skillgit
 from trained_runs import small_run
 
@@ -32,7 +33,7 @@ NEWER = ("npx", "--yes", "--package=node@22", "--package=skills@1.5.18", "--", "
 def cloned(tmp_path_factory) -> Path:
     """What a stranger gets who clones the repository from a host: a trained run with its best version promoted."""
     folder = tmp_path_factory.mktemp("host")
-    here = shutil.copytree(small_run(tmp_path_factory), folder / "here")
+    here = copy_folder(small_run(tmp_path_factory), folder / "here")
     skillgit("promote", "best", cwd=here)
     git("init", "-q", "--bare", "-b", "main", "host.git", cwd=folder)
     git("push", "-q", folder / "host.git", "refs/heads/*:refs/heads/*", "refs/tags/*:refs/tags/*", cwd=here)
@@ -86,7 +87,7 @@ def test_the_real_installer_copies_the_skill_byte_for_byte(cloned, tmp_path):
             cloned / "skills/searchqa/SKILL.md"
         ).read_bytes()
     # What the installer put there is no hand edit of ours, and undo gives its links back.
-    adopting = shutil.copytree(cloned.parent / "here", tmp_path / "here")
+    adopting = copy_folder(cloned.parent / "here", tmp_path / "here")
     before = json.dumps(sorted(str(path.relative_to(project)) for path in project.rglob("*")))
     skillgit("install", "v1", "--to", project / ".claude/skills", "--yes", cwd=adopting)
     assert not (project / ".claude/skills/searchqa").is_symlink()
@@ -97,7 +98,7 @@ def test_the_real_installer_copies_the_skill_byte_for_byte(cloned, tmp_path):
 @pytest.fixture(scope="module")
 def web_space(cloned, tmp_path_factory) -> Path:
     """A folder of static files with two skills, one of which has several files."""
-    repository = shutil.copytree(cloned.parent / "here", tmp_path_factory.mktemp("web") / "repository")
+    repository = copy_folder(cloned.parent / "here", tmp_path_factory.mktemp("web") / "repository")
     skill = repository / "skills/units"
     (skill / "scripts").mkdir(parents=True)
     (skill / "SKILL.md").write_text("---\nname: units\ndescription: Converts units.\n---\n# Units\n")
@@ -130,10 +131,10 @@ def test_a_web_space_has_an_index_with_digests_of_what_it_serves(web_space):
     (web_space / "other/.well-known/agent-skills/mine").write_text("")
     words = ("export", "main", "site/other", "--as", "well-known")
     assert "holds something that was not published there, mine" in skillgit(*words, cwd=web_space.parent, code=4).err
-    shutil.copytree(web_space, web_space.parent / "own")
+    copy_folder(web_space, web_space.parent / "own")
     own = web_space.parent / "own/.well-known/agent-skills"
     for place, name in (("added", "extra.txt"), ("changed", "units/SKILL.md")):
-        folder = shutil.copytree(own, web_space.parent / place / ".well-known/agent-skills")
+        folder = copy_folder(own, web_space.parent / place / ".well-known/agent-skills")
         (folder / name).write_text("mine")
         words = ("export", "main", place, "--as", "well-known")
         assert name in skillgit(*words, cwd=web_space.parent, code=4).err

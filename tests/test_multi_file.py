@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import shutil
 from typing import TYPE_CHECKING
 
 import pytest
-from once import once
+from once import copy_folder, once
 from program import QUICK, attempt, git, new_repository, refs, skillgit
 
 from skillgit.errors import ExitCode
@@ -64,7 +63,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def repository(trained: Path, tmp_path: Path) -> Path:
-    return shutil.copytree(trained, tmp_path / "repository")
+    return copy_folder(trained, tmp_path / "repository")
 
 
 def events(repository: Path) -> list[dict[str, object]]:

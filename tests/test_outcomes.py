@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import shutil
 import signal
 import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
+from once import copy_folder
 from program import QUICK, SKILLGIT, new_repository, refs, skillgit, surroundings
 from trained_runs import small_run
 
@@ -69,6 +69,6 @@ def test_ctrl_c_ends_the_process_with_a_document(repository):
 
 
 def test_an_error_that_is_no_end_of_a_process_prints_no_document(tmp_path_factory, tmp_path):
-    repository = shutil.copytree(small_run(tmp_path_factory), tmp_path / "repository")
+    repository = copy_folder(small_run(tmp_path_factory), tmp_path / "repository")
     ended = skillgit(*TRAIN, "-o", "train.seed=3", "--json", cwd=repository, code=2)
     assert ended.out == ""

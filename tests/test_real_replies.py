@@ -19,10 +19,9 @@ from skillgit.domain.edit import EditSource, EditStatus, apply
 from skillgit.domain.evaluation import Split
 from skillgit.domain.leaks import Secrets, build_index, find_leak
 from skillgit.domain.skill import Skill
-from skillgit.engine.candidate_text import fits, update
+from skillgit.engine.candidate import fits, update
 from skillgit.engine.proposals import Draft, without_duplicates
-from skillgit.engine.questions import parse
-from skillgit.engine.reply_schemas import AnalysisReply, GuidanceReply, PatchReply, RankReply
+from skillgit.engine.replies import AnalysisReply, GuidanceReply, PatchReply, RankReply, parse
 from skillgit.strategies.racing import Racing
 from skillgit_backends.offline.text import sections
 

@@ -12,6 +12,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from once import copy_folder
 from program import git, new_repository, skillgit
 from soaking import soak
 
@@ -249,18 +250,18 @@ SPLITS = {
 
 def checkout_of_the_reference(folder: Path) -> None:
     """Lay out ``folder`` as a checkout of the reference: its own configurations, our data where its data would be."""
-    shutil.copytree(CONFIGS, folder / "configs")
+    copy_folder(CONFIGS, folder / "configs")
     for name, split in SPLITS.items():
         package = DATA.parents[1] / name
-        shutil.copytree(package / "data", folder / "data" / split)
+        copy_folder(package / "data", folder / "data" / split)
         skill = folder / "skillopt" / "envs" / name / "skills"
         skill.mkdir(parents=True)
         (skill / "initial.md").write_text("# Task\n\n- Answer the question.\n")
     data = folder / "data"
-    shutil.copytree(data / "officeqa_split" / "bulletins", data / "officeqa_docs_official")
-    shutil.copytree(data / "spreadsheetbench_split" / "workbooks", data / "spreadsheetbench_verified_400" / "workbooks")
+    copy_folder(data / "officeqa_split" / "bulletins", data / "officeqa_docs_official")
+    copy_folder(data / "spreadsheetbench_split" / "workbooks", data / "spreadsheetbench_verified_400" / "workbooks")
     for split in ("train", "val", "test"):
-        shutil.copytree(data / "docvqa" / "splits" / "pages", data / "docvqa" / "splits" / split / "pages")
+        copy_folder(data / "docvqa" / "splits" / "pages", data / "docvqa" / "splits" / split / "pages")
 
 
 @pytest.mark.skipif(not CONFIGS.is_dir(), reason=f"the reference's configurations are not at {CONFIGS}")

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-import shutil
 from dataclasses import replace
 from itertools import permutations
 from typing import TYPE_CHECKING
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from once import copy_folder
 from program import QUICK, git, new_repository, refs, skillgit
 from remembered import remembered
 from toy import SEED, History, ToyBackend, ToyEnvironment, analyse, run_to_end, trainer
@@ -34,11 +34,11 @@ from skillgit.domain.gate_policies import PAIRED
 from skillgit.domain.protected_regions import SLOW_END, SLOW_START, slow_guidance, with_slow_guidance
 from skillgit.domain.run_state import fold
 from skillgit.domain.skill import Skill
-from skillgit.engine.edit_budget import edit_budget
+from skillgit.engine.candidate import edit_budget
 from skillgit.engine.method_settings import OptimizerSettings
-from skillgit.engine.minibatches import slow_sample, step_items
-from skillgit.engine.optimizer_memory import history_section
-from skillgit.engine.reply_schemas import FailurePattern
+from skillgit.engine.prompt_sections import history_section
+from skillgit.engine.replies import FailurePattern
+from skillgit.engine.search import slow_sample, step_items
 from skillgit.errors import BudgetError, ConfigError, DataError, FatalBackendError, InvariantError, ProviderFailureError
 from skillgit.plugin.redaction import redact
 from skillgit.plugin.splits import check, divide
@@ -500,7 +500,7 @@ def targets_of_a_whole_run() -> int:
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return shutil.copytree(trained_run(tmp_path_factory, "demo", *QUICK), tmp_path_factory.mktemp("defects") / "run")
+    return copy_folder(trained_run(tmp_path_factory, "demo", *QUICK), tmp_path_factory.mktemp("defects") / "run")
 
 
 def test_12_3_3_a_finished_run_is_not_trained_on_under_its_old_test_results(trained):
@@ -546,7 +546,7 @@ def test_12_3_6_accepted_guidance_is_merged_however_often_the_run_is_resumed_in_
 
 
 def test_12_3_7_a_torn_file_of_ours_costs_no_history(trained, tmp_path):
-    repository = shutil.copytree(trained, tmp_path / "repository")
+    repository = copy_folder(trained, tmp_path / "repository")
     before = skillgit("log", "--json", cwd=repository).out
     for path in (repository / ".git" / "skillgit").glob("*.db*"):
         path.unlink()

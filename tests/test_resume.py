@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import shutil
 import signal
 from decimal import Decimal
 from pathlib import Path
@@ -11,7 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from once import once
+from once import copy_folder, once
 from program import QUICK, git, new_repository, python, refs, skillgit
 from soaking import soak
 
@@ -100,7 +99,7 @@ def test_a_kill_between_transactions_of_refs_and_a_prune_lose_nothing(every, unb
 def test_a_run_whose_evidence_is_lost_does_not_go_on(unbroken, tmp_path_factory, tmp_path):
     del unbroken
     repository = tmp_path / "repository"
-    shutil.copytree(once(tmp_path_factory, "unbroken", lambda _: None) / "repository", repository)
+    copy_folder(once(tmp_path_factory, "unbroken", lambda _: None) / "repository", repository)
     git("update-ref", "-d", "refs/skillgit/evidence/small", cwd=repository)
     git("reflog", "expire", "--expire=now", "--all", cwd=repository)
     git("prune", "--expire=now", cwd=repository)
@@ -163,7 +162,7 @@ def capped(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.slow
 def test_a_run_goes_on_with_the_configuration_that_it_recorded(capped, unbroken, tmp_path):
     repository = tmp_path / "repository"
-    shutil.copytree(capped, repository)
+    copy_folder(capped, repository)
     skillgit("train", "--run", "small", "--quiet", cwd=repository)
     assert refs(repository) == unbroken[0]
 

@@ -21,8 +21,8 @@ import pytest
 from skillgit.errors import ConfigError, SandboxError
 from skillgit.sandbox import Job, Mode, Sandbox
 from skillgit.sandbox.mechanisms import bubblewrap_program
-from skillgit_backends.agent_cli.backend import fresh_workspace
 from skillgit_backends.agent_cli.seal import Seal
+from skillgit_backends.agent_cli.workspace import fresh_workspace
 from skillgit_envs.harbor import Harbor
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ STARTS = {
     "skillgit/tui/commands.py": "the user's",
     # None.
     "envs/skillgit_envs/harbor/runner/bubblewrap_environment.py": "none",
-    "skillgit/engine/candidate_guards.py": "none",
+    "skillgit/engine/candidate.py": "none",
     "skillgit/sandbox/sandbox.py": "none",
     "skillgit/sandbox/mechanisms.py": "the user's, for a program of ours without data",
     "skillgit/sandbox/job.py": "the user's, for a program of ours without data",

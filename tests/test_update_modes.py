@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import signal
 from pathlib import Path
 
 import pytest
-from once import once
+from once import copy_folder, once
 from program import QUICK, git, new_repository, python, refs, skillgit
 from soaking import soak
 from trained_runs import trained_run
@@ -37,7 +36,7 @@ DEATHS = [
 @pytest.fixture(scope="module", params=["suggestions", *map(soak, ["one-call", "autonomous", *SELDOM])])
 def trained(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
     made = trained_run(tmp_path_factory, "demo", "-o", "train.num_epochs=2", *MODES[request.param])
-    return request.param, shutil.copytree(made, tmp_path_factory.mktemp(request.param) / "repository")
+    return request.param, copy_folder(made, tmp_path_factory.mktemp(request.param) / "repository")
 
 
 @pytest.mark.slow

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import shutil
 
 import pytest
 from interop.reference_outputs import write_outputs
+from once import copy_folder
 from program import QUICK, git, new_repository, skillgit
 from soaking import soak
 from trained_runs import trained_run
@@ -50,7 +50,7 @@ def check(repository, run) -> None:
 def test_of_the_demo(metric, tmp_path_factory, tmp_path):
     weight = ("-o", "evaluation.gate_mixed_weight=0.25") if metric == "mixed" else ()
     options = (*QUICK, "-o", f"evaluation.gate_metric={metric}", *weight)
-    check(shutil.copytree(trained_run(tmp_path_factory, f"by-{metric}", *options), tmp_path / "mine"), f"by-{metric}")
+    check(copy_folder(trained_run(tmp_path_factory, f"by-{metric}", *options), tmp_path / "mine"), f"by-{metric}")
 
 
 @pytest.mark.parametrize(

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from documents import DOCS
+from once import copy_folder
 from program import surroundings
 from trained_runs import trained_run
 
@@ -23,7 +23,7 @@ OID = re.compile(r"\b[0-9a-f]{7,40}\b")
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return shutil.copytree(trained_run(tmp_path_factory, "demo"), tmp_path_factory.mktemp("walkthrough") / "demo")
+    return copy_folder(trained_run(tmp_path_factory, "demo"), tmp_path_factory.mktemp("walkthrough") / "demo")
 
 
 def executed(commands: list[str], cwd: Path) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from bench.measure import values_of
 from once import once
-from program import QUICK, new_repository, skillgit
+from program import QUICK, git, new_repository, skillgit
 
 from skillgit.app.workspace.context import Context
 from skillgit.domain.ids import short_digest
@@ -28,7 +28,10 @@ def trained_run(tmp_path_factory: pytest.TempPathFactory, run: str, *options: st
     """Return a repository with a finished run of the demo; whoever does more than read it with git takes a copy."""
 
     def fill(folder: Path) -> None:
-        skillgit("train", "demo", "--run", run, "-q", *options, cwd=new_repository(folder / "repository"))
+        repository = new_repository(folder / "repository")
+        skillgit("train", "demo", "--run", run, "-q", *options, cwd=repository)
+        skillgit("log", cwd=repository)
+        git("repack", "-adq", cwd=repository)  # copies have few files, and an index
 
     return once(tmp_path_factory, f"{run}-{short_digest([run, *options])}", fill) / "repository"
 

@@ -17,9 +17,10 @@ from collections.abc import Mapping
 
 from skillgit.plugin.backend import BackendInfo, Request
 from skillgit.wire.json_values import fields_at, text_at
-from skillgit_backends.agent_cli.backend import TOKEN, AgentEnd, CallWorkspace, child_environment
+from skillgit_backends.agent_cli.backend import TOKEN, AgentEnd, child_environment
 from skillgit_backends.agent_cli.metered_agent import MeteredAgent, metered_settings
 from skillgit_backends.agent_cli.process import Event, number_at
+from skillgit_backends.agent_cli.workspace import CallWorkspace
 
 _TOOLS = ("view", "skill", "grep", "glob")
 _WRITING = ("edit", "create", "bash")

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 
 from skillgit.errors import BackendError, FatalBackendError
 from skillgit.lazy import loaded_on_use
+from skillgit.plugin.plugin_identity import install_command
 from skillgit_backends.backend_settings import NO_KEY, Endpoint
 from skillgit_backends.provider_failures import failure
 
@@ -113,7 +114,7 @@ class OpenAIConnection(SdkConnection):
         except ImportError:
             raise FatalBackendError(
                 f"the sign-in '{endpoint.auth}' needs the package azure-identity",
-                hint="pip install 'skillgit[azure]', or put a key into AZURE_OPENAI_API_KEY",
+                hint=f"{install_command('azure')}, or put a key into AZURE_OPENAI_API_KEY",
             ) from None
         is_cli, client_id = endpoint.auth == "azure_cli", endpoint.client_id or None
         credential = AzureCliCredential() if is_cli else ManagedIdentityCredential(client_id=client_id)

@@ -182,7 +182,7 @@ class PackagedEnvironment(ABC):
 
         return Sandbox(Mode(str(self._options["sandbox"])))
 
-    @property
+    @cached_property
     def _folder(self) -> Path:
         own = Path(getfile(type(self))).parent
         return own if (own / "prompts").is_dir() else Path(__file__).parent / self.info.name

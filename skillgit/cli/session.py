@@ -29,9 +29,11 @@ from skillgit.view.json_values import picked
 from skillgit.view.surface import Screen, can_show_glyphs
 
 with loaded_on_use():
+    from skillgit.app.workspace import command_journal
     from skillgit.cli import watchers
     from skillgit.mcp import server as mcp_server
     from skillgit.tui import start as screens
+    from skillgit.verbs import tui
     from skillgit.web import server as web_server
 
 if TYPE_CHECKING:
@@ -118,7 +120,23 @@ class CommandSession(TerminalSession):
         return () if self.form is Form.TEXT else (f"--{self.form.value}",)
 
     def watch_run(self, words: Sequence[str], *, instead: str) -> int:
-        return watchers.watched(self, words, instead=instead)
+        """Return what the trainer exited with; 0 if it goes on."""
+        if not tui.has_terminal(self):
+            raise UsageError("train --tui needs a terminal", hint=instead)
+        options = (f"--color={'always' if self.screen.colour else 'never'}",)
+        trainer = command_journal.start_command(self.context, tuple(words), options=options)
+        run = screens.watch(self.context, trainer, unicode=self.screen.unicode)
+        trainer = trainer.now()
+        if trainer.code is None:
+            name = f"run {run}" if run else "the training"
+            hint = f"skillgit tui {run}".rstrip() + ", then L, watches it; K stops it after its step"
+            self.diagnostics.note(f"{name} goes on as process {trainer.pid}", hint=hint)
+            return 0
+        output, errors = trainer.outputs()
+        self.output.raw(output)
+        self.output.flush()
+        sys.stderr.write(errors.decode(errors="replace"))
+        return trainer.code
 
     def note(self, *sentences: str, hint: str = "") -> None:
         self.diagnostics.note(*sentences, hint=hint)
@@ -152,7 +170,7 @@ class CommandSession(TerminalSession):
         return sys.stdin.read()
 
     def heartbeat(self) -> AbstractContextManager[Callable[[str], None]]:
-        return watchers.Heartbeat(self)
+        return watchers.Heartbeat(self.diagnostics, quiet=self.quiet)
 
     def surface(self, name: Literal["mcp", "tui", "web"]) -> ModuleType:
         if name == "tui":
@@ -163,12 +181,12 @@ class CommandSession(TerminalSession):
     def watching(
         self, work: Literal["training", "measuring", "fetching"]
     ) -> AbstractContextManager[SilentWatcher[Any]]:
-        live: Mapping[str, Any] = {
+        displays: Mapping[str, Any] = {
             "training": watchers.LiveWatcher,
             "measuring": watchers.LiveEvalWatcher,
             "fetching": watchers.LiveFetchWatcher,
         }
-        return watchers.watching(self, live[work])
+        return watchers.watching(self.context, self.diagnostics, displays[work], quiet=self.quiet)
 
 
 def open_context(directory: Path | None = None) -> Context:

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING, TypeVar
 
+from skillgit.app.workspace.context import Context
 from skillgit.cli.diagnostics import Diagnostics
-from skillgit.cli.session import CommandSession
 from skillgit.domain.cost import Cost
 from skillgit.domain.event import Event
 from skillgit.domain.run_progress import RunProgress
-from skillgit.errors import UsageError
 from skillgit.lazy import loaded_on_use
-from skillgit.verbs.tui import has_terminal
 from skillgit.view import progress as sight
 from skillgit.view.event_marks import Entry
 from skillgit.view.log import event_line
@@ -30,8 +27,6 @@ with loaded_on_use():
     from rich import live as rich_live
     from rich import text as rich_text
 
-    from skillgit.app.workspace import command_journal
-    from skillgit.tui.screens import live as live_screen
     from skillgit.view import gate, measurements
 
 if TYPE_CHECKING:
@@ -150,42 +145,21 @@ def _ansi(text: str) -> rich_text.Text:
 
 @contextmanager
 def watching(
-    session: CommandSession, live: Callable[[Diagnostics, Callable[[], datetime], Console], LiveDisplay[_Look]]
+    context: Context,
+    diagnostics: Diagnostics,
+    live: Callable[[Diagnostics, Callable[[], datetime], Console], LiveDisplay[_Look]],
+    *,
+    quiet: bool,
 ) -> Iterator[SilentWatcher[_Look]]:
-    diagnostics, clock = session.diagnostics, session.context.clock
-    if session.quiet:
+    if quiet:
         yield SilentWatcher()
-    elif not diagnostics.screen.terminal or session.context.environ.get("TERM", "dumb") == "dumb":
-        yield LineWatcher(diagnostics, clock)
+    elif not diagnostics.screen.terminal or context.environ.get("TERM", "dumb") == "dumb":
+        yield LineWatcher(diagnostics, context.clock)
     else:
         console = diagnostics.console()
-        watcher = live(diagnostics, clock, console)
+        watcher = live(diagnostics, context.clock, console)
         with rich_live.Live(watcher, console=console, refresh_per_second=8, transient=True, redirect_stdout=False):
             yield watcher
-
-
-def require_terminal(session: CommandSession, *, instead: str) -> None:
-    if not has_terminal(session):
-        raise UsageError("train --tui needs a terminal", hint=instead)
-
-
-def watched(session: CommandSession, words: Sequence[str], *, instead: str) -> int:
-    """Train in a process of its own, watch it, and return what it exited with; 0 if it goes on."""
-    require_terminal(session, instead=instead)
-    options = (f"--color={'always' if session.screen.colour else 'never'}",)
-    trainer = command_journal.start_command(session.context, tuple(words), options=options)
-    run = live_screen.watch(session.context, trainer, unicode=session.screen.unicode)
-    trainer = trainer.now()
-    if trainer.code is None:
-        name = f"run {run}" if run else "the training"
-        hint = f"skillgit tui {run}".rstrip() + ", then L, watches it; K stops it after its step"
-        session.diagnostics.note(f"{name} goes on as process {trainer.pid}", hint=hint)
-        return 0
-    output, errors = trainer.outputs()
-    session.output.raw(output)
-    session.output.flush()
-    sys.stderr.write(errors.decode(errors="replace"))
-    return trainer.code
 
 
 WAIT_SECONDS = 4.0  # after so long in silence, and again, a command says what it is doing
@@ -194,13 +168,13 @@ WAIT_SECONDS = 4.0  # after so long in silence, and again, a command says what i
 class Heartbeat:
     """Says on stderr what a command is doing while it takes long; a short one says nothing."""
 
-    def __init__(self, session: CommandSession, seconds: float = WAIT_SECONDS) -> None:
-        self._session, self._seconds = session, seconds
+    def __init__(self, diagnostics: Diagnostics, *, quiet: bool) -> None:
+        self._diagnostics, self._quiet = diagnostics, quiet
         self._doing, self._ended = "", threading.Event()
         self._thread = threading.Thread(target=self._beat, name="heartbeat", daemon=True)
 
     def __enter__(self) -> Callable[[str], None]:
-        if not self._session.quiet:
+        if not self._quiet:
             self._thread.start()
         return self._hear
 
@@ -213,6 +187,6 @@ class Heartbeat:
         self._doing = doing
 
     def _beat(self) -> None:
-        while not self._ended.wait(self._seconds):
+        while not self._ended.wait(WAIT_SECONDS):
             if self._doing:
-                self._session.diagnostics.note(self._doing)
+                self._diagnostics.note(self._doing)

@@ -6,9 +6,12 @@ import re
 from collections.abc import Iterable
 from typing import Final, NamedTuple, cast
 
+from skillgit.domain.did_you_mean import did_you_mean, nearest
 from skillgit.domain.score import Sign
 from skillgit.errors import UsageError
 
+_CONDITION: Final = re.compile(r"(?P<key>[A-Za-z][\w-]*)\s*(?P<sign>>=|<=|=|>|<|:)\s*(?P<value>.*)", re.DOTALL)
+_NUMBER: Final = re.compile(r"[\d.]+")
 _RANGE: Final = re.compile(r"(?P<low>[\d.]+)(?:-|\.\.)(?P<high>[\d.]+)")
 
 
@@ -38,9 +41,20 @@ class Condition(NamedTuple):
             raise UsageError(f"{self.key} is compared with '{text}', which is not a number", hint=hint) from None
 
 
-def condition_of(text: str, keys: Iterable[str]) -> Condition | None:
-    """Return the condition on one of ``keys`` that ``text`` is; None if it is a word to look for."""
-    pattern = rf"(?P<key>{'|'.join(map(re.escape, keys))})(?P<sign>>=|<=|=|>|<|:)(?P<value>.*)"
-    match = re.fullmatch(pattern, text, re.DOTALL)
-    sign = match["sign"] if match is not None else ""
-    return Condition(match["key"], cast("Sign", "=" if sign == ":" else sign), match["value"]) if match else None
+def condition_of(text: str, keys: Iterable[str], *, in_words: str = ":=") -> Condition | None:
+    """Return the condition on one of ``keys`` that ``text`` is; None if it is a word to look for.
+
+    Raises:
+        UsageError: It compares something else: what is like a key, or has a sign that is not ``in_words``.
+    """
+    match = _CONDITION.fullmatch(text)
+    if match is None:
+        return None
+    names, sign = tuple(keys), match["sign"]
+    if match["key"] in names:
+        return Condition(match["key"], cast("Sign", "=" if sign == ":" else sign), match["value"])
+    is_compared = sign not in in_words and (sign == "=" or _NUMBER.fullmatch(match["value"]) is not None)
+    if match["value"] and (is_compared or nearest(match["key"], names)):
+        hint = did_you_mean(match["key"], names, otherwise=f"what can be compared: {', '.join(names)}")
+        raise UsageError(f"there is nothing called '{match['key']}' to filter by", hint=hint)
+    return None

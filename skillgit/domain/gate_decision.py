@@ -278,7 +278,7 @@ def decide(
     explains (a sign test at ``LOSS_LEVEL``).
 
     A candidate whose evaluation was stopped is judged by the highest score that it could have had; what
-    stops an evaluation makes sure that it is refused all the same (see :mod:`skillgit.engine.evaluate`).
+    stops an evaluation makes sure that it is refused all the same (see :mod:`skillgit.engine.measure`).
 
     ``best`` are the outcomes of the best version so far, or its score where they are not here; None if that is the
     current version. The outcomes of items that differ are means of ``repeats`` extra rollouts.

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shlex
 from enum import StrEnum
-from typing import Annotated, Literal
+from math import cos, pi
+from typing import Annotated, Literal, assert_never
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
@@ -15,8 +16,9 @@ from skillgit.domain.skill import DOCUMENT, TrainableFiles, pattern_problem
 from skillgit.errors import SkillgitError
 from skillgit.lazy import loaded_on_use
 
-with loaded_on_use():  # it finds packages, which who only shows settings need not wait for
+with loaded_on_use():
     from skillgit.plugin import registry
+
 
 Positive = Annotated[int, Field(gt=0)]
 Natural = Annotated[int, Field(ge=0)]
@@ -357,3 +359,26 @@ class MethodSettings(_Section):
             token_margin=gate.token_margin,
             max_tokens=gate.max_tokens_per_item or None,
         )
+
+
+def edit_budget(settings: OptimizerSettings, step: int, steps: int) -> int:
+    """Return the most edits that step ``step``, from 1, of ``steps`` may make.
+
+    With M and m the largest and smallest budget and t = step / steps: constant M; linear M + (m - M) t; cosine m + (M -
+    m) (1 + cos(pi t)) / 2 (Loshchilov and Hutter, arXiv 1608.03983, without restarts), rounded half to even and never
+    under m. A run of one step has the budget M.
+    """
+    largest, smallest = settings.learning_rate, settings.min_learning_rate
+    if steps <= 1:
+        return largest
+    share = min(step, steps) / steps
+    match settings.lr_scheduler:
+        case "constant" | "autonomous":
+            # With a schedule that is the optimizer's, this is what holds where its answer cannot be used.
+            return largest
+        case "linear":
+            return max(smallest, round(largest + (smallest - largest) * share))
+        case "cosine":
+            return max(smallest, round(smallest + 0.5 * (largest - smallest) * (1 + cos(pi * share))))
+        case other:
+            assert_never(other)

@@ -11,29 +11,27 @@ import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
+from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from skillgit.calls.client import Calls
-from skillgit.domain.evaluation import FailedToEvaluate, FailureKind, Scored, Split
+from skillgit.domain.evaluation import FailedToEvaluate, FailureKind, Outcome
 from skillgit.domain.ids import digest
 from skillgit.domain.outcomes import outcome_row, read_outcome
 from skillgit.domain.protected_regions import frontmatter
 from skillgit.domain.skill import DOCUMENT, Skill
 from skillgit.domain.trajectory import Item, Rollout, Trajectory, Turn
-from skillgit.engine.concurrency import growing, ordered
-from skillgit.engine.method_settings import Companions, PairPolicy, TargetSettings
-from skillgit.engine.minibatches import shuffle, slow_sample, stream
-from skillgit.engine.prompt_sections import CHARACTERS_PER_TOKEN
-from skillgit.engine.trajectory_elision import LEAST, elide
+from skillgit.engine.concurrency import ordered
+from skillgit.engine.method_settings import Companions, TargetSettings
+from skillgit.engine.prompt_sections import CHARACTERS_PER_TOKEN, LEAST, elide
+from skillgit.engine.search import Session
 from skillgit.errors import BackendError, ConfigError, EnvironmentFaultError, SandboxError
-from skillgit.executors.attempt import AskedModel, Row, described
+from skillgit.executors.attempt import AskedModel, Row, described, graded_row
 from skillgit.plugin.backend import Message, Reply, ReplyForm, Tool
 from skillgit.wire import AgentQuestion
 
 if TYPE_CHECKING:
     from skillgit.endpoint.server import Ask, Lease
-    from skillgit.engine.session import Session
 
 
 @dataclass(slots=True, kw_only=True)
@@ -84,7 +82,7 @@ class RoleConversation(AskedModel):
 
 
 def _resampled(sample: int) -> tuple[int, ...]:
-    """Return what a draw or a key adds for another sample than the first."""
+    """Suffix that distinguishes samples after the first in draws and keys."""
     return (sample,) if sample else ()
 
 
@@ -107,47 +105,49 @@ async def roll_out(
     ``slots`` are the places of rollouts in progress, where they are shared with others; each call has its own
     otherwise.
     """
-    skill = delivered(skill, session.settings.target)
-    prefixes = _shared_keys(session, skill)
+    keys = rollout_keys(session, skill, items, sample=sample)
+    skill, counts_tokens = delivered(skill, session.settings.target), session.rule.counts_tokens
 
-    async def one(item: Item) -> Rollout:
-        keys = _keys(session, item, sample, prefixes)
-        return await _one(session, skill, item, stage, sample=sample, keys=keys)
+    async def one(entry: tuple[Item, tuple[str, str]]) -> Rollout:
+        item, (key, former_key) = entry
+        context = {"calls": session.calls, "stage": stage, "seed": session.seed, "item": item.id, "sample": sample}
+
+        async def produce() -> tuple[object, bool]:
+            target = RoleConversation(role="target", purpose="rollout", **context)  # type: ignore[arg-type]
+            judge = RoleConversation(role="judge", purpose="judge", **context)  # type: ignore[arg-type]
+            attempt = partial(session.executor.attempt, session.task.environment, item, skill, target, judge)
+            return await kept_row(session, attempt, target, judge)
+
+        row = cast("Mapping[str, object]", await session.calls.rollout(key, produce, former_key))
+        outcome = read_outcome(row)
+        if isinstance(outcome, FailedToEvaluate):
+            return Rollout(item=item, trajectory=None, outcome=outcome)
+        # its tokens only where a gate counts them, for outcomes are evidence
+        outcome = outcome if counts_tokens else replace(outcome, tokens=None)
+        turns = tuple(map(Turn.read, cast("list[dict[str, object]]", row["turns"])))
+        answer, feedback = str(row["answer"]), str(row["feedback"])
+        trajectory = Trajectory(item_id=item.id, turns=turns, answer=answer, feedback=feedback)
+        return Rollout(item=item, trajectory=trajectory, outcome=outcome)
 
     def tell(rollout: Rollout) -> None:
         session.monitor.rolled(rollout)
         each(rollout)
 
-    return await ordered(one, items, limit=session.workers if slots is None else slots, each=tell)
+    limit = session.workers if slots is None else slots
+    return await ordered(one, list(zip(items, keys, strict=True)), limit=limit, each=tell)
 
 
-def _shared_keys(session: Session, skill: Skill) -> tuple[tuple[str, ...], ...]:
-    """Return what the keys of a skill's outcomes begin with: as they are, and where it differs, as they once were."""
-    return tuple((skill.digest, setup) for setup in dict.fromkeys((session.setup, session.setup_by_name)))
+def rollout_keys(session: Session, skill: Skill, items: Sequence[Item], *, sample: int = 0) -> list[tuple[str, str]]:
+    """Return the ledger's keys of the outcomes that :func:`roll_out` brings, in the order of ``items``.
 
+    The second one is what an outcome was kept under before servers were recorded; empty where that is the same.
+    """
+    text, setup, former_setup = delivered(skill, session.settings.target).digest, session.setup, session.setup_by_name
 
-def _keys(session: Session, item: Item, sample: int, prefixes: tuple[tuple[str, ...], ...]) -> tuple[str, str]:
-    keys = [
-        digest(["rollout", *prefix, item.id, item.digest, session.seed, *_resampled(sample)]) for prefix in prefixes
-    ]
-    return keys[0], keys[1] if len(keys) > 1 else ""
+    def key(item: Item, setup: str) -> str:
+        return digest(["rollout", text, setup, item.id, item.digest, session.seed, *_resampled(sample)])
 
-
-async def _one(
-    session: Session, skill: Skill, item: Item, stage: str, *, sample: int, keys: tuple[str, str]
-) -> Rollout:
-    async def produce() -> tuple[object, bool]:
-        context = {"calls": session.calls, "stage": stage, "seed": session.seed, "item": item.id, "sample": sample}
-        target = RoleConversation(role="target", purpose="rollout", **context)  # type: ignore[arg-type]
-        judge = RoleConversation(role="judge", purpose="judge", **context)  # type: ignore[arg-type]
-
-        async def attempt() -> Row:
-            return await session.executor.attempt(session.task.environment, item, skill, target, judge)
-
-        return await kept_row(session, attempt, target, judge)
-
-    row = cast("Mapping[str, object]", await session.calls.rollout(keys[0], produce, keys[1]))
-    return _rollout(item, row, counts_tokens=session.rule.counts_tokens)
+    return [(key(item, setup), key(item, former_setup) if former_setup != setup else "") for item in items]
 
 
 async def kept_row(
@@ -185,28 +185,6 @@ def _go_on(*conversations: RoleConversation) -> None:
     task = asyncio.current_task()
     if task is not None and task.cancelling():
         raise asyncio.CancelledError
-
-
-def _rollout(item: Item, row: Mapping[str, object], *, counts_tokens: bool) -> Rollout:
-    """Return what the ledger has of ``item``; its tokens only where a gate counts them, for outcomes are evidence."""
-    outcome = read_outcome(row)
-    if isinstance(outcome, FailedToEvaluate):
-        return Rollout(item=item, trajectory=None, outcome=outcome)
-    outcome = outcome if counts_tokens else replace(outcome, tokens=None)
-    turns = cast("list[dict[str, object]]", row["turns"])
-    trajectory = Trajectory(
-        item_id=item.id, turns=tuple(map(Turn.read, turns)), answer=str(row["answer"]), feedback=str(row["feedback"])
-    )
-    return Rollout(item=item, trajectory=trajectory, outcome=outcome)
-
-
-def rollout_keys(session: Session, skill: Skill, items: Sequence[Item], *, sample: int = 0) -> list[tuple[str, str]]:
-    """Return the ledger's keys of the outcomes that :func:`roll_out` would bring, in the order of ``items``.
-
-    The second one is what an outcome was kept under before servers were recorded; empty where that is the same.
-    """
-    prefixes = _shared_keys(session, delivered(skill, session.settings.target))
-    return [_keys(session, item, sample, prefixes) for item in items]
 
 
 TAG = "companion"
@@ -254,117 +232,49 @@ def _mention(path: str) -> re.Pattern[str]:
     return re.compile(rf"(?:(?<![\w./\-])(?:\./)?|(?<=\}}/)){re.escape(path)}(?![\w/\-]|\.\w)")
 
 
-ROUND = 8  # items that are rolled out at a time to top up changed pairs
-
-
-class Category(StrEnum):
-    REGRESSED = "regressed"
-    PERSISTENT_FAIL = "persistent_fail"
-    IMPROVED = "improved"
-    STABLE_SUCCESS = "stable_success"
-
-    @property
-    def is_change(self) -> bool:
-        return self in {Category.REGRESSED, Category.IMPROVED}
+AGREEMENT = "agreement"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RolloutPair:
-    category: Category
-    previous: Rollout
-    current: Rollout
+class Grading:
+    """One question to a judge: how good a result is, for the ``number``-th time, from 1."""
+
+    role: str
+    item: Item
+    trajectory: Trajectory
+    number: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EpochComparison:
-    pairs: tuple[RolloutPair, ...]
-    rest: tuple[RolloutPair, ...]
+def grading_key(session: Session, grading: Grading) -> str:
+    """Return the ledger's key of what a grading comes to."""
+    item, trajectory = grading.item, grading.trajectory
+    result = [trajectory.answer, *(turn.row for turn in trajectory.turns)]
+    judge = session.calls.routes[grading.role].fingerprint
+    return digest(["graded", session.task.digest, judge, item.id, item.digest, result, grading.number])
 
 
-async def compare_versions(session: Session, previous: Skill, current: Skill, epoch: int) -> EpochComparison:
-    """Roll out a sample of train items with both versions, and keep the pairs that the settings ask for.
+async def grade(
+    session: Session, gradings: Sequence[Grading], *, each: Callable[[Outcome], None] = lambda _: None
+) -> list[Outcome]:
+    """Return what the gradings come to, in their order; one that failed has the outcome ``FailedToEvaluate``."""
 
-    ``changed`` goes on with other train items, in an order of its own and in rounds of fixed size, until it has as many
-    pairs as the sample has items or there are no more; what it keeps does not depend on how many run at once.
-    """
-    settings, items = session.settings.optimizer, session.task.items[Split.TRAIN]
-    policy = settings.longitudinal_pair_policy
-    sample = slow_sample(items, seed=session.seed, epoch=epoch, size=settings.slow_update_samples)
-    reserve: list[Item] = []
-    if policy is PairPolicy.CHANGED:
-        ids = {item.id for item in sample}
-        reserve = shuffle([item for item in items if item.id not in ids], stream(session.seed, "slow-pairs", epoch))
-    pairs = await _roll_out_both(session, previous, current, sample, reserve)
-    selection = [pair for pair in pairs if _keeps(policy, pair)][: settings.slow_update_samples]
-    return EpochComparison(
-        pairs=tuple(worst_first(selection)),
-        rest=tuple(worst_first([pair for pair in pairs if all(pair is not entry for entry in selection)])),
-    )
+    async def one(grading: Grading) -> Outcome:
+        item = grading.item
 
+        async def produce() -> tuple[Row, bool]:
+            judge = RoleConversation(
+                calls=session.calls,
+                role=grading.role,
+                purpose=AGREEMENT,
+                stage=AGREEMENT,
+                seed=0,
+                item=item.id,
+                sample=grading.number,
+            )
+            attempt = partial(graded_row, session.task.environment, item, grading.trajectory, judge)
+            return await kept_row(session, attempt, judge)
 
-def _keeps(policy: PairPolicy, pair: RolloutPair) -> bool:
-    return policy is PairPolicy.MIXED or pair.category.is_change == (policy is PairPolicy.CHANGED)
+        row = await session.calls.rollout(grading_key(session, grading), produce)
+        return read_outcome(cast("Mapping[str, object]", row))
 
-
-async def _roll_out_both(
-    session: Session, previous: Skill, current: Skill, sample: Sequence[Item], reserve: Sequence[Item]
-) -> list[RolloutPair]:
-    """Roll out ``sample``, and rounds of ``reserve``, each as soon as it is certain that it will be needed.
-
-    The items of a round are rolled out with the one version and then with the other, not by turns: a server that keeps
-    the prompts that it worked on then works on each text once.
-    """
-    settings, slots = session.settings.optimizer, asyncio.Semaphore(session.workers)
-    items, by_index = [*sample, *reserve], dict[int, list[RolloutPair]]()
-    start_count, possible = 0, 0
-
-    async def one(skill: Skill, index: int) -> list[Rollout]:
-        return await roll_out(session, skill, [items[index]], "slow", slots=slots)
-
-    async def pair(index: int, before: asyncio.Task[list[Rollout]], after: asyncio.Task[list[Rollout]]) -> None:
-        nonlocal possible
-        by_index[index] = compare(await before, await after)
-        possible -= not any(_keeps(settings.longitudinal_pair_policy, pair) for pair in by_index[index])
-        top_up()
-
-    def start(count: int) -> None:
-        nonlocal start_count, possible
-        indexes = range(start_count, min(start_count + count, len(items)))
-        start_count, possible = indexes.stop, possible + len(indexes)
-        sides = [[group.create_task(one(skill, index)) for index in indexes] for skill in (previous, current)]
-        for index, before, after in zip(indexes, *sides, strict=True):
-            group.create_task(pair(index, before, after))
-
-    def top_up() -> None:
-        while possible < settings.slow_update_samples and start_count < len(items):
-            start(ROUND)
-
-    async with growing() as group:
-        start(len(sample))
-        top_up()
-    return [pair for index in sorted(by_index) for pair in by_index[index]]
-
-
-def compare(previous: Sequence[Rollout], current: Sequence[Rollout]) -> list[RolloutPair]:
-    """Pair two rollouts of the same items, in their order; items without a score on both sides are left out."""
-    pairs: list[RolloutPair] = []
-    for before, after in zip(previous, current, strict=True):
-        if isinstance(before.outcome, Scored) and isinstance(after.outcome, Scored):
-            category = _CATEGORIES[before.outcome.passed, after.outcome.passed]
-            pairs.append(RolloutPair(category=category, previous=before, current=after))
-    return pairs
-
-
-_CATEGORIES = {
-    (True, False): Category.REGRESSED,
-    (False, False): Category.PERSISTENT_FAIL,
-    (False, True): Category.IMPROVED,
-    (True, True): Category.STABLE_SUCCESS,
-}
-"""How an outcome changed, by whether the item was solved before and is solved now."""
-
-
-def worst_first(pairs: Sequence[RolloutPair]) -> list[RolloutPair]:
-    """Return the pairs by category, regressions first; within one they keep their order."""
-    order = list(Category)
-    return sorted(pairs, key=lambda pair: order.index(pair.category))
+    return await ordered(one, gradings, limit=session.workers, each=each)

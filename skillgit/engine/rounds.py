@@ -19,28 +19,26 @@ from skillgit.domain.skill import Skill
 from skillgit.domain.statistics import sign_test
 from skillgit.domain.trajectory import Rollout
 from skillgit.engine.concurrency import ordered
-from skillgit.engine.evaluate import WAVE, EarlyStop, EvaluationResult, Refused, evaluate_candidate, order
-from skillgit.engine.gating import MeasuredCandidate, confirmed, judged, measured_base
-from skillgit.engine.minibatches import epoch_of
+from skillgit.engine.measure import (
+    WAVE,
+    EarlyStop,
+    EvaluationResult,
+    Refused,
+    compare,
+    evaluate_candidate,
+    measured_base,
+    order,
+    partial_result,
+)
 from skillgit.engine.rollout import roll_out
-from skillgit.engine.session import Monitor, Session, SkillHistory, Stage, Transition
-from skillgit.engine.step import Trial, gated, settled, skipped, tried
-from skillgit.engine.strategy import Proposal, Search, train_only
+from skillgit.engine.search import Monitor, Search, Session, SkillHistory, Stage, Transition, epoch_of
+from skillgit.engine.step import Trial, settle, take_step, try_out
+from skillgit.engine.strategy import Proposal, TrainSearch
 
 UNION_WAVE, RACE_WAVE = 32, 16
 """Items of a wave at least, of a union and of the first one of a race: a round waits for models a few times only."""
 OUTRUN_LEVEL = 0.2
 """Level of the paired test by which a candidate leaves a race. It costs power and never a false accept."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finish:
-    """What came of a trial in its round: nothing, a measurement, or that another step took it up."""
-
-    trial: Trial
-    measurement: MeasuredCandidate | None = None
-    outrun: int = 0  # the step whose candidate was better; 0 for none
-    left_to: int = 0  # the step whose candidate includes this one; 0 for none
 
 
 @dataclass(slots=True)
@@ -50,18 +48,7 @@ class Rounds:
     session: Session
     history: SkillHistory
     _key: tuple[int, int] = (0, 0)
-    _finishes: Mapping[int, Finish] | None = None
-
-    def search(self, state: RunState, step: int) -> Search:
-        """Return what the strategy works with in ``step``, on the current version; of the items, the train split."""
-        return Search(
-            session=train_only(self.session),
-            state=state,
-            history=self.history,
-            outcomes=self.session.outcomes,
-            step=step,
-            base=state.version,
-        )
+    _trials: Mapping[int, Trial] | None = None
 
     def steps(self, state: RunState, step: int) -> range:
         """Return the steps of the round of ``step``; it ends with the epoch, and a person's version ends it too."""
@@ -79,80 +66,74 @@ class Rounds:
 
     async def transition(self, state: RunState, step: int, *, on_refusal: Refused | None = None) -> Transition:
         """Return what comes of ``step``, whose calls are charged to the event in progress."""
-        session, began, steps = self.session, self.session.clock(), self.steps(state, step)
+        began, steps = self.session.clock(), self.steps(state, step)
         if len(steps) == 1:
-            search = _based(self.search(state, step), session)
-            proposal = await session.strategy.propose(search)
-            return await settled(session, state, search, proposal, began=began, on_refusal=on_refusal)
+            return await take_step(self._search(state, step), began=began, on_refusal=on_refusal)
         before = state.before(steps.start)
-        if self._finishes is None or self._key != (steps.start, before.version):
-            self._key, self._finishes = (steps.start, before.version), await self._computed(before, steps)
-        finish = self._finishes[step]
-        if finish.measurement is None:
-            return skipped(session, finish.trial, began=began, left_to=finish.left_to)
-        judgement = judged(session, state, finish.measurement, outrun=finish.outrun)
-        return gated(session, state, finish.trial, judgement, began=began)
+        if self._trials is None or self._key != (steps.start, before.version):
+            trials = await self._compute(self._search(before, steps.start), steps)
+            self._key, self._trials = (steps.start, before.version), trials
+        trial = self._trials[step]
+        search, measurement = replace(trial.search, state=state), trial.measurement
+        if measurement is not None:
+            measurement = measurement.decided(search, outrun=trial.outrun)
+        return settle(replace(trial, search=search, measurement=measurement), began=began)
 
-    async def _computed(self, state: RunState, steps: range) -> dict[int, Finish]:
-        session = self.session
-        base = _based(self.search(state, steps.start), session)
-        searches = [replace(_quietly(base, is_first=step == steps.start), step=step) for step in steps]
-        proposals = await ordered(self._proposed, searches, limit=len(searches))
+    def _search(self, state: RunState, step: int) -> Search:
+        """Return what ``step`` works with: of the version that the strategy names."""
+        search = replace(Search.of(self.session, state, self.history), step=step)
+        return replace(search, base=self.session.strategy.base(TrainSearch.within(search)))
+
+    async def _compute(self, first: Search, steps: range) -> dict[int, Trial]:
+        """Return, by step, what came of the proposals of a round."""
+        session, searches = self.session, [replace(first, step=step) for step in steps]
+        # The displays show one step at a time, the first one; rollouts of the others are reported all the same.
+        unseen = replace(session, monitor=Monitor(saw=session.monitor.saw))
+        views = [
+            TrainSearch.within(search if search is searches[0] else replace(search, session=unseen))
+            for search in searches
+        ]
+
+        async def propose(view: TrainSearch) -> Proposal:
+            with session.calls.charged_to(step_scope(session.run, view.step)):
+                return await session.strategy.propose(view)
+
+        async def try_one(entry: tuple[Search, Proposal]) -> Trial:
+            with session.calls.charged_to(step_scope(session.run, entry[0].step)):
+                return await try_out(*entry)
+
+        proposals = await ordered(propose, views, limit=len(views))
         with session.calls.charged_to(step_scope(session.run, steps[-1])):
-            union = await session.strategy.unite(searches[-1], proposals)
-        trials = await ordered(self._tried, list(zip(searches, proposals, strict=True)), limit=len(searches))
-        before, files = await measured_base(session, base.skill, base.base)
-        finishes = {trial.search.step: Finish(trial=trial) for trial in trials}
+            union = await session.strategy.unite(views[-1], proposals)
+        trials = await ordered(try_one, list(zip(searches, proposals, strict=True)), limit=len(searches))
+        before, files = await measured_base(first)
+        by_step = {trial.search.step: trial for trial in trials}
         if union is not None:
             rivals = sum(trial.is_alive for trial in trials[:-1])
-            finishes[steps[-1]] = union_finish = await self._union(searches[-1], union, before, rivals=rivals)
-            measurement = union_finish.measurement
-            if measurement is not None and judged(session, state, measurement).verdict.decision.accepted:
-                skips = {step: replace(finish, left_to=steps[-1]) for step, finish in finishes.items()}
-                return skips | {steps[-1]: _with_files(union_finish, files)}
+            joint = await self._measure_union(await try_one((searches[-1], union)), before, rivals=rivals)
+            by_step[steps[-1]] = joint
+            if joint.measurement is not None and joint.measurement.is_accepted:
+                return {
+                    step: _with_files(trial if trial is joint else replace(trial, taken_up_by=steps[-1]), files)
+                    for step, trial in by_step.items()
+                }
             trials = trials[:-1]
         alive = [trial for trial in trials if trial.is_alive]
         if alive:
-            is_half_spent = union is not None and finishes[steps[-1]].measurement is not None
+            is_half_spent = union is not None and by_step[steps[-1]].measurement is not None
             share = len(alive) * (2 if is_half_spent else 1)
-            race = Race(session, before, _spent(session.rule, share))
-            finishes |= await race.run(state, alive)
-        return {step: _with_files(finish, files) for step, finish in finishes.items()}
+            by_step |= await Race(session, before, _spent(session.rule, share)).run(alive)
+        return {step: _with_files(trial, files) for step, trial in by_step.items()}
 
-    async def _proposed(self, search: Search) -> Proposal:
-        with self.session.calls.charged_to(step_scope(self.session.run, search.step)):
-            return await self.session.strategy.propose(search)
-
-    async def _tried(self, entry: tuple[Search, Proposal]) -> Trial:
-        search, proposal = entry
-        with self.session.calls.charged_to(step_scope(self.session.run, search.step)):
-            return await tried(self.session, search, proposal)
-
-    async def _union(self, search: Search, union: Proposal, before: Evaluation, *, rivals: int) -> Finish:
+    async def _measure_union(self, trial: Trial, before: Evaluation, *, rivals: int) -> Trial:
         """Measure the candidate that takes up all others, with half of the level if there are others to measure."""
-        session = self.session
-        trial = await self._tried((search, union))
         if not trial.is_alive:
-            return Finish(trial=trial)
-        rule, skill = _spent(session.rule, 2 if rivals else 1), union.application.skill
-        repeats = session.settings.gate.repeats
-        with session.calls.charged_to(step_scope(session.run, search.step)):
-            first = rule.first_pass(repeats)
-            result = await evaluate_candidate(session, skill, before, rule=first, wave=UNION_WAVE)
-            measurement = await confirmed(
-                session, search.skill, skill, result, before, rule=rule, base=search.base, repeats=repeats
-            )
-        return Finish(trial=trial, measurement=measurement)
-
-
-def _based(search: Search, session: Session) -> Search:
-    return replace(search, base=session.strategy.base(search))
-
-
-def _quietly(search: Search, *, is_first: bool) -> Search:
-    """Return ``search`` without displays, which show one step at a time; rollouts are reported all the same."""
-    monitor = search.session.monitor
-    return search if is_first else replace(search, session=replace(search.session, monitor=Monitor(saw=monitor.saw)))
+            return trial
+        session, rule = self.session, _spent(self.session.rule, 2 if rivals else 1)
+        with session.calls.charged_to(step_scope(session.run, trial.search.step)):
+            first = rule.first_pass(session.settings.gate.repeats)
+            result = await evaluate_candidate(session, trial.candidate, before, rule=first, wave=UNION_WAVE)
+            return replace(trial, measurement=await compare(trial.search, trial.candidate, result, before, rule=rule))
 
 
 def _spent(rule: GateRule, share: int) -> GateRule:
@@ -163,10 +144,11 @@ def _spent(rule: GateRule, share: int) -> GateRule:
     return replace(rule, alpha=rule.alpha / share) if rule.has_level else rule
 
 
-def _with_files(finish: Finish, files: Mapping[str, bytes]) -> Finish:
-    if finish.measurement is None:
-        return finish
-    return replace(finish, measurement=replace(finish.measurement, evidence=dict(files) | finish.measurement.evidence))
+def _with_files(trial: Trial, files: Mapping[str, bytes]) -> Trial:
+    """Return a trial whose measurement has the evidence of the base, too."""
+    if trial.measurement is None:
+        return trial
+    return replace(trial, measurement=replace(trial.measurement, evidence=dict(files) | trial.measurement.evidence))
 
 
 class Race:
@@ -184,26 +166,22 @@ class Race:
         self._looks: dict[int, EarlyStop] = {}
         self._outrun: dict[int, int] = {}
 
-    async def run(self, state: RunState, trials: Sequence[Trial]) -> dict[int, Finish]:
+    async def run(self, trials: Sequence[Trial]) -> dict[int, Trial]:
         """Return, by step, what came of ``trials``; at most one of them is accepted."""
         session = self._session
-        await self._evaluate({trial.search.step: trial.proposal.application.skill for trial in trials})
-        finishes: dict[int, Finish] = {}
+        await self._evaluate({trial.search.step: trial.candidate for trial in trials})
+        by_step: dict[int, Trial] = {}
         winner = 0
         for trial in sorted(trials, key=self._standing):
-            step, search, skill = trial.search.step, trial.search, trial.proposal.application.skill
+            step, outrun = trial.search.step, winner or self._outrun.get(trial.search.step, 0)
             result = self._result(step)
             with session.calls.charged_to(step_scope(session.run, step)):
-                rule = self._rule
-                outrun = winner or self._outrun.get(step, 0)
-                repeats = 0 if outrun else session.settings.gate.repeats  # what is refused anyhow needs none
-                measurement = await confirmed(
-                    session, search.skill, skill, result, self._before, rule=rule, base=search.base, repeats=repeats
+                measurement = await compare(
+                    trial.search, trial.candidate, result, self._before, rule=self._rule, outrun=outrun
                 )
-            finishes[step] = Finish(trial=trial, measurement=measurement, outrun=outrun)
-            if judged(session, state, measurement, outrun=outrun).verdict.decision.accepted:
-                winner = step
-        return finishes
+            by_step[step] = replace(trial, measurement=measurement, outrun=outrun)
+            winner = step if measurement.is_accepted else winner
+        return by_step
 
     def _standing(self, trial: Trial) -> tuple[bool, float, float, int]:
         """Sort those that went the whole way first, the best of them first; where tokens count, they break ties."""
@@ -263,16 +241,6 @@ class Race:
     def _result(self, step: int) -> EvaluationResult:
         """Return the evaluation of a candidate as far as it went: to the end, or to where its decision was settled."""
         session, rollouts, look = self._session, self._rollouts[step], self._looks[step]
-        items = session.task.items[Split.SELECTION]
         is_stopped = session.settings.gate.early_stop and not self._is_through(step)
-        item_ids = look.items[: look.needed] if is_stopped and look.needed is not None else list(rollouts)
-        rollouts_used = tuple(rollouts[item.id] for item in items if item.id in rollouts and item.id in set(item_ids))
-        evaluation = Evaluation(
-            split=Split.SELECTION,
-            item_set=session.task.item_set(Split.SELECTION),
-            outcomes={rollout.item.id: rollout.outcome for rollout in rollouts_used},
-            seed=session.seed,
-            unneeded=tuple(item.id for item in items if item.id not in set(item_ids)),
-            spare=len(rollouts) - len(rollouts_used),
-        )
-        return EvaluationResult(evaluation=evaluation, rollouts=rollouts_used)
+        is_settled = is_stopped and look.needed is not None
+        return partial_result(session, rollouts, look.items[: look.needed] if is_settled else rollouts)

@@ -11,10 +11,10 @@ from typing import NamedTuple
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.score import Score, known
 from skillgit.index import queries, schema
-from skillgit.index.log_filter import KEY, SLOW, Selection, condition, hits
+from skillgit.index.log_filter import SLOW, Selection, condition, hits
 from skillgit.index.refresh import Index
 from skillgit.index.rows import LogRow
-from skillgit.index.schema import SCORE
+from skillgit.index.schema import KEY, SCORE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,8 +38,8 @@ def gather(index: Index, selection: Selection) -> Selection:
     if _is_words_alone(index, selection):
         query, values = hits(selection)
     else:
-        where, values = _where(selection)
-        query = f"SELECT e.id FROM event e{where}"  # noqa: S608 - names are ours
+        where, values = condition(selection)
+        query = f"SELECT e.id FROM event e WHERE {where}"  # noqa: S608 - names are ours
     index.select("CREATE TEMP TABLE IF NOT EXISTS meant (id INTEGER PRIMARY KEY)")
     index.select("DELETE FROM temp.meant")
     index.select(f"INSERT INTO temp.meant {query}", values)
@@ -61,8 +61,8 @@ def count(index: Index, selection: Selection) -> int:
         return int(index.select("SELECT COUNT(*) FROM temp.meant")[0][0])
     if not selection.is_filtered:
         return _count_shown(index, selection)
-    where, values = _where(selection)
-    return int(index.select(f"SELECT COUNT(*) FROM event e{where}", values)[0][0])  # noqa: S608 - names are ours
+    where, values = condition(selection)
+    return int(index.select(f"SELECT COUNT(*) FROM event e WHERE {where}", values)[0][0])  # noqa: S608 - names are ours
 
 
 def _count_shown(index: Index, selection: Selection) -> int:
@@ -81,28 +81,21 @@ def _count_shown(index: Index, selection: Selection) -> int:
 
 def rows(index: Index, selection: Selection, offset: int, limit: int, *, total: int = 0) -> tuple[LogRow, ...]:
     """Return ``limit`` rows, newest first, from ``offset``; past the middle of ``total`` counted from the oldest."""
-    where, values = _where(selection)
-    order, backwards = selection.order, 2 * offset > total > 0
-    if backwards:
-        order, limit = order.replace(" DESC", ""), max(0, min(limit, total - offset))
+    if backwards := 2 * offset > total > 0:
+        limit = max(0, min(limit, total - offset))
         offset = max(0, total - offset - limit)
-    entries = index.select(
-        f"SELECT e.oid FROM event e{where} ORDER BY {order} LIMIT :limit OFFSET :offset",  # noqa: S608 - names are ours
-        {**values, "limit": limit, "offset": offset},
-    )
-    commits = [oid for (oid,) in entries]
-    return queries.rows_of_commits(index, commits[::-1] if backwards else commits)
+    return queries.selected_rows(index, selection, limit, offset, backwards=backwards)
 
 
 def place(index: Index, selection: Selection, commit: str) -> int | None:
     """Return how many of the events that are meant are newer than that of ``commit``; None if it is not among them."""
-    where, values = _where(selection)
+    where, values = condition(selection)
     columns = ", ".join(f"e.{column}" for column in (KEY if selection.run else ("time", "run", *KEY)))
-    own = f"{where or ' WHERE 1'} AND e.oid = :commit"
-    if not index.select(f"SELECT 1 FROM event e{own}", {**values, "commit": commit}):  # noqa: S608 - names are ours
+    own = f"WHERE {where} AND e.oid = :commit"
+    if not index.select(f"SELECT 1 FROM event e {own}", {**values, "commit": commit}):  # noqa: S608 - names are ours
         return None
     newer = f"({columns}) > (SELECT {columns} FROM event e WHERE e.oid = :commit)"  # noqa: S608 - names are ours
-    query = f"SELECT COUNT(*) FROM event e{where or ' WHERE 1'} AND {newer}"  # noqa: S608 - names are ours
+    query = f"SELECT COUNT(*) FROM event e WHERE {where} AND {newer}"  # noqa: S608 - names are ours
     return int(index.select(query, {**values, "commit": commit})[0][0])
 
 
@@ -193,12 +186,3 @@ def _points(index: Index, numbers: Sequence[int]) -> tuple[Point, ...]:
         for step, own, bound, kind, decision, oid in entries
         if (score := known(own, bound)) is not None
     )
-
-
-def _where(selection: Selection) -> tuple[str, dict[str, object]]:
-    if selection.is_gathered:
-        # the run is named once more, for the sake of the index that its events are sorted by
-        run = "e.run = :run AND " if selection.run else ""
-        return f" WHERE {run}e.id IN (SELECT id FROM temp.meant)", {"run": selection.run}  # noqa: S608 - names are ours
-    clauses, values = condition(selection)
-    return f" WHERE {clauses}" if clauses else "", values

@@ -9,12 +9,14 @@ so that an index that grew event by event equals one that was built at once.
 from __future__ import annotations
 
 import re
+import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import fields
 from math import ceil, fsum
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from skillgit.domain.address import version_label
 from skillgit.domain.evaluation import Gauge
 from skillgit.domain.event import FACTS, Event
 from skillgit.domain.event_kinds import TRAITS, EventKind
@@ -22,12 +24,10 @@ from skillgit.domain.outcomes import known_tokens
 from skillgit.domain.proposal import PatchCounts
 from skillgit.domain.untrusted.json_limits import loads
 from skillgit.errors import InvariantError
-from skillgit.index.schema import AMOUNTS, columns_of, fact_columns
-from skillgit.index.version_queries import Before, Versions
+from skillgit.index.schema import AMOUNTS, TALLY_KEY, columns_of, fact_columns
 
 if TYPE_CHECKING:
-    from skillgit.store.commit_message import Recorded
-
+    from skillgit.store.commit_message import Recorded  # it takes longer to load than lists of events to be read
 
 SELECTION, CONFIG, SPLITS, ENVIRONMENT = "selection.json", "config.json", "splits.json", "environment.json"
 PLANNED = (CONFIG, SPLITS, ENVIRONMENT)
@@ -37,7 +37,7 @@ WITH_OUTCOMES = tuple(kind for kind in EventKind if TRAITS[kind].has_outcomes)
 """The events whose evidence holds outcomes of items."""
 
 OutcomeRow = tuple[str, str, float | None, float | None, str, int | None]
-PlanRow = tuple[str, str, float, int]
+Row = tuple[Any, ...]
 
 
 def outcomes(files: Mapping[str, bytes]) -> list[OutcomeRow]:
@@ -47,21 +47,24 @@ def outcomes(files: Mapping[str, bytes]) -> list[OutcomeRow]:
     return list(by_item.values())
 
 
-def plan(files: Mapping[str, bytes]) -> PlanRow | None:
-    """Return environment, metric, weight of the soft score and number of steps; None without a configuration."""
+def plan_rows(run: str, files: Mapping[str, bytes]) -> list[Row]:
+    """Return environment, metric, weight of the soft score and number of steps of ``run``, if they are configured."""
     config = _document(files, CONFIG)
     if not isinstance(config, dict):
-        return None
+        return []
     environment = _document(files, ENVIRONMENT)
     name = environment.get("name") if isinstance(environment, dict) else None
     metric = _at(config, "evaluation", "gate_metric")
     weight = _number(_at(config, "evaluation", "gate_mixed_weight"))
-    return (
-        str(name or _at(config, "env", "name") or ""),
-        metric if metric in {"hard", "soft", "mixed"} else "",
-        0.5 if weight is None else weight,
-        _steps(config, _document(files, SPLITS)),
-    )
+    return [
+        (
+            run,
+            str(name or _at(config, "env", "name") or ""),
+            metric if metric in {"hard", "soft", "mixed"} else "",
+            0.5 if weight is None else weight,
+            _steps(config, _document(files, SPLITS)),
+        )
+    ]
 
 
 def _steps(config: dict[str, object], splits: object) -> int:
@@ -102,8 +105,6 @@ def _number(value: object) -> float | None:
     return None
 
 
-Row = tuple[Any, ...]
-
 _SHORT = 12
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _COUNTS = frozenset(entry.name for entry in fields(PatchCounts))
@@ -118,63 +119,147 @@ _CANDIDATE = [
     for name in [*columns_of("candidate")][1:]
 ]
 """The columns of a candidate behind its event, each with the fact that has the attribute."""
-_TABLES = ("event", "candidate", "spent", "edit", "evaluation", "item_outcome", "flip", "search", "gauge")
+_TABLES = ("event", "candidate", "spent", "edit", "evaluation", "item_outcome", "flip", "search", "gauge", "plan")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Proof:
-    outcomes: list[OutcomeRow]
-    plan: PlanRow | None
+Scores = tuple[int | None, float | None, float | None, int | None, int | None]
+"""The event that measured a version, its hard and soft score, its items, and how many of them have a score."""
+
+_UNMEASURED: Scores = (None, None, None, None, None)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Beside:
-    """What rows are made from besides their events."""
+class Before:
+    """What the index has of a run already: nothing without a connection to it."""
 
-    seed: Callable[[Recorded], str]  # returns the text of the skill that a run starts from, for searching
-    # returns what the evidence of an event says, given its kind and the evidence tree; None if it is not here, or not
-    # looked at yet
-    proof: Callable[[str, str], Proof | None] = lambda _kind, _tree: None
-    before: Before = field(default_factory=Before)  # what the index has of the run already
+    def __init__(self, connection: sqlite3.Connection | None = None, run: str = "") -> None:
+        self._connection, self._run = connection, run
+
+    def scores(self, version: int) -> Scores | None:
+        """Return the scores of a version; None if there is no such version."""
+        query = "SELECT measured_by, hard, soft, n, scored FROM version WHERE run = ? AND version = ?"
+        return next(iter(self._rows(query, version)), None)
+
+    def proposal(self, epoch: int) -> int | None:
+        """Return the event that proposed the slow update of an epoch; None if there is none."""
+        query = "SELECT id FROM event WHERE run = ? AND kind = 'slow-proposed' AND epoch = ?"
+        return next((number for (number,) in self._rows(query, epoch)), None)
+
+    def tally(self) -> dict[Row, Row]:
+        """Return the sums of what the run cost, by their keys."""
+        key = len(TALLY_KEY)
+        return {row[:key]: row[key:] for row in self._rows("SELECT * FROM tally WHERE run = ?")}
+
+    def _rows(self, query: str, *values: int) -> Iterable[Any]:
+        return () if self._connection is None else self._connection.execute(query, (self._run, *values))
 
 
-@dataclass(slots=True, kw_only=True)
-class Rows:
+class Versions:
+    """The versions that events make, taken one after the other.
+
+    Attributes:
+        measured: Scores, run and number of versions that are in the index already and had no scores.
+    """
+
+    def __init__(self, before: Before) -> None:
+        self.rows: list[list[Any]] = []
+        self.measured: list[tuple[Any, ...]] = []
+        self._before = before
+        self._scores: dict[int, Scores] = {}
+        self._rows_by_version: dict[int, list[Any]] = {}
+        self._proposals: dict[int, int] = {}
+
+    def take(self, number: int, event: Event) -> None:
+        """Take in ``event``, numbered ``number``; an InvariantError if its version exists already."""
+        if event.kind is EventKind.SLOW_PROPOSED:
+            self._proposals.setdefault(event.epoch, number)
+        elif event.kind is EventKind.MEASURED:
+            self._measure(number, event)
+        elif event.new_version is not None:
+            source, scores = self._source(number, event)
+            self._make(event.run, event.new_version, number, scores, source)
+
+    def _make(self, run: str, version: int, number: int, scores: Scores, source: int | None = None) -> None:
+        if version in self._rows_by_version or self._before.scores(version) is not None:
+            # copied with its commit, as git cherry-pick does
+            raise InvariantError(f"run {run} makes {version_label(version)} twice", hint="skillgit fsck")
+        row = [run, version, number, scores[0], source, *scores[1:]]
+        self.rows.append(row)
+        self._rows_by_version[version], self._scores[version] = row, scores
+
+    def _measure(self, number: int, event: Event) -> None:
+        evaluation = event.evaluation
+        scores = (number, evaluation.hard, evaluation.soft, evaluation.n, evaluation.scored)
+        self._scores[event.version] = scores
+        row = self._rows_by_version.get(event.version)
+        if row is None:
+            self.measured.append((*scores, event.run, event.version))
+        else:
+            row[3:] = [number, None, *scores[1:]]
+
+    def _source(self, number: int, event: Event) -> tuple[int | None, Scores]:
+        if event.evaluation is None:
+            return None, _UNMEASURED
+        if (source := event.inherited) is not None:
+            return source, self._scores.get(source) or self._before.scores(source) or _UNMEASURED
+        summary = event.evaluation
+        measured_by = self._proposal(event.epoch) if event.kind is EventKind.SLOW_MERGED else number
+        return None, (measured_by, summary.hard, summary.soft, summary.n, summary.scored)
+
+    def _proposal(self, epoch: int) -> int | None:
+        number = self._proposals.get(epoch)
+        return self._before.proposal(epoch) if number is None else number
+
+
+class Rows(NamedTuple):
     """Rows of events of one run."""
 
-    run: str
     tables: dict[str, list[Any]]
     # events and scores of versions that are in the index already and had none
-    measurements: list[Row] = field(default_factory=list)
-    plan: PlanRow | None = None
+    measurements: list[Row]
 
 
-def rows_of(run: str, records: Sequence[Recorded], beside: Beside, first: int = 1) -> Rows:
-    """Return the rows of ``records``, the events of ``run`` in their order, numbered from ``first`` on."""
+Read = Callable[["Recorded"], Mapping[str, bytes] | None]
+"""Returns the :data:`NEEDED` evidence of an event; None if it is not here, or not looked at yet."""
+
+
+def rows_of(
+    run: str,
+    records: Sequence[Recorded],
+    seed: Callable[[Recorded], str],
+    first: int = 1,
+    *,
+    read: Read = lambda _: None,
+    before: Before | None = None,
+) -> Rows:
+    """Return the rows of ``records``, the events of ``run`` in their order, numbered from ``first`` on.
+
+    Args:
+        seed: Returns the text of the skill that a run starts from, for searching.
+    """
     _check_run(run, records)
-    rows = Rows(run=run, tables={name: [] for name in _TABLES})
-    event, candidate, spending, edit, evaluation, outcome, flip, search, gauge = (rows.tables[name] for name in _TABLES)
-    versions = Versions(beside.before)
+    before = before or Before()
+    rows: dict[str, list[Any]] = {name: [] for name in _TABLES}
+    versions = Versions(before)
     for number, record in enumerate(records, first):
-        fact, proof = record.event, beside.proof(record.event.kind, record.evidence)
-        event.append(_event_row(number, record, is_loaded=proof is not None))
+        fact, files = record.event, read(record)
+        rows["event"].append(_event_row(number, record, is_loaded=files is not None))
         if fact.verdict is not None or fact.patch is not None:
-            candidate.append(_candidate_row(number, fact))
-        spending.extend((number, part.role, part.stage, *_amounts(part.cost)) for part in fact.cost.parts)
-        edit.extend((number, position, *_edit_columns(entry)) for position, entry in enumerate(fact.edits))
-        evaluation.extend(_evaluation_rows(number, fact))
-        flip.extend(_flip_rows(number, fact.fixed, fact.broken))
+            rows["candidate"].append(_candidate_row(number, fact))
+        rows["spent"] += ((number, part.role, part.stage, *_amounts(part.cost)) for part in fact.cost.parts)
+        rows["edit"] += ((number, position, *_edit_columns(entry)) for position, entry in enumerate(fact.edits))
+        rows["evaluation"] += _evaluation_rows(number, fact)
+        rows["flip"] += _flip_rows(number, fact.fixed, fact.broken)
         if fact.gauge != Gauge():
-            gauge.append((run, str(fact.gauge.metric), fact.gauge.soft_weight))
-        search.append(_search_row(number, record, beside.seed))
-        if proof is not None:
-            outcome.extend((number, *row) for row in proof.outcomes)
+            rows["gauge"].append((run, str(fact.gauge.metric), fact.gauge.soft_weight))
+        rows["search"].append(_search_row(number, record, seed))
+        if files is not None:
+            rows["item_outcome"] += ((number, *row) for row in outcomes(files))
             if fact.kind is EventKind.RUN_STARTED:
-                rows.plan = proof.plan
+                rows["plan"] += plan_rows(run, files)
         versions.take(number, fact)
-    rows.tables["version"], rows.measurements = versions.rows, versions.measured
-    rows.tables["tally"] = list(_tally_rows(run, event, spending, beside.before.tally()))
-    return rows
+    rows["version"] = versions.rows
+    rows["tally"] = list(_tally_rows(run, rows["event"], rows["spent"], before.tally()))
+    return Rows(rows, versions.measured)
 
 
 def _check_run(run: str, records: Iterable[Recorded]) -> None:

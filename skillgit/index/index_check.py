@@ -12,37 +12,33 @@ from skillgit.index import schema
 from skillgit.index.refresh import PATIENCE, Index, is_about_access, path_of
 from skillgit.store.repo import Repo
 
-# Numbers of events depend on the order in which they came; commits stand for them here.
-_CONTENT = {
-    "run": "SELECT name, * FROM run",
-    "plan": "SELECT run, * FROM plan",
-    "gauge": "SELECT run, * FROM gauge",
-    "event": f"""
-        SELECT run, oid, kind, at, rank, step, number, epoch, version, base, joined, taken_up_by, title, origin, of,
-               author, skill, time, outcome, evidence, loaded, target, optimizer, judge, {", ".join(schema.AMOUNTS)}
-        FROM event""",  # noqa: S608 - names are ours
-    "spent": "SELECT e.run, e.oid, t.* FROM event e JOIN spent t ON t.event = e.id",
-    "tally": f"""
-        SELECT run, run, target, optimizer, judge, level, role, stage, {", ".join(schema.AMOUNTS)} FROM tally""",  # noqa: S608 - names are ours
-    "version": """
-        SELECT v.run, v.version, e.oid, m.oid, v.inherited, v.hard, v.soft, v.n, v.scored
-        FROM version v JOIN event e ON e.id = v.event LEFT JOIN event m ON m.id = v.measured_by""",
-    "candidate": "SELECT e.run, e.oid, t.* FROM event e JOIN candidate t ON t.event = e.id",
-    "edit": "SELECT e.run, e.oid, t.* FROM event e JOIN edit t ON t.event = e.id",
-    "evaluation": "SELECT e.run, e.oid, t.* FROM event e JOIN evaluation t ON t.event = e.id",
-    "item_outcome": "SELECT e.run, e.oid, t.* FROM event e JOIN item_outcome t ON t.event = e.id",
-    "flip": "SELECT e.run, e.oid, t.* FROM event e JOIN flip t ON t.event = e.id",
-    "search": "SELECT e.run, e.oid, t.subject, t.body, t.skill FROM event e JOIN search t ON t.rowid = e.id",
-    "note": "SELECT '', oid, position, line FROM note",
-    "ref": "SELECT '', name, oid FROM ref",
-}
-_NUMBERED = frozenset({"spent", "candidate", "edit", "evaluation", "item_outcome", "flip"})
+
+def _content_queries() -> dict[str, str]:
+    """Return queries for a run and its rows by table; numbers of events depend on the order in which they came."""
+    event = ", ".join(name for name in schema.columns_of("event") if name != "id")
+    tally = ", ".join(name for name in schema.columns_of("tally") if not name.endswith("_rest"))
+    return {
+        **{table: f"SELECT run, * FROM {table}" for table in ("plan", "gauge")},  # noqa: S608 - names are ours
+        **{table: f"SELECT e.run, e.oid, t.* FROM event e JOIN {table} t ON t.event = e.id" for table in _NUMBERED},  # noqa: S608 - names are ours
+        "run": "SELECT name, * FROM run",
+        "event": f"SELECT run, {event} FROM event",  # noqa: S608 - names are ours
+        "tally": f"SELECT run, {tally} FROM tally",  # noqa: S608 - names are ours
+        "version": """
+            SELECT v.run, v.version, e.oid, m.oid, v.inherited, v.hard, v.soft, v.n, v.scored
+            FROM version v JOIN event e ON e.id = v.event LEFT JOIN event m ON m.id = v.measured_by""",
+        "search": "SELECT e.run, e.oid, t.subject, t.body, t.skill FROM event e JOIN search t ON t.rowid = e.id",
+        "note": "SELECT '', oid, position, line FROM note",
+        "ref": "SELECT '', name, oid FROM ref",
+    }
+
+
+_NUMBERED = tuple(table for table in schema.BY_EVENT if table != "version")
 
 
 def content(index: Index) -> dict[tuple[str, str], list[tuple[Any, ...]]]:
     """Return (table, run) to its rows, without what depends on how the index came to be."""
     tables: dict[tuple[str, str], list[tuple[Any, ...]]] = {}
-    for table, rows in ((table, index.select(query)) for table, query in _CONTENT.items()):
+    for table, rows in ((table, index.select(query)) for table, query in _content_queries().items()):
         for row in rows:
             values = (row[1], *row[3:]) if table in _NUMBERED else row[1:]
             tables.setdefault((table, row[0]), []).append(values)

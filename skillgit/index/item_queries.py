@@ -10,7 +10,7 @@ from typing import Any
 from skillgit.domain.event_kinds import EventKind
 from skillgit.index.event_rows import WITH_OUTCOMES
 from skillgit.index.refresh import Index
-from skillgit.index.rows import EventRow, typed
+from skillgit.index.rows import EventRow, ItemRow, typed
 
 _AT_ONCE = 500
 """Events that one query asks for; SQLite takes no list of any length."""
@@ -30,16 +30,6 @@ class MeasuredRow(EventRow):
     bound: float | None
     n: int  # number of items of the split; 0 if that is not known
     scored: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OutcomeRow:
-    event: int
-    item: str
-    task_type: str
-    hard: float | None  # the strict score; absent if the item failed to evaluate
-    soft: float | None  # the score with partial credit; absent if the item failed to evaluate
-    failed: str  # why it failed to evaluate; empty if it has a score
 
 
 _EVENT = 'e.run, e.oid AS "commit", e.kind, e.base, e.step, e.epoch, e.number, e.origin, e.title'
@@ -72,7 +62,7 @@ def candidates(index: Index, run: str) -> tuple[MeasuredRow, ...]:
     return tuple(row for row in map(_measured, rows) if row.event not in merges)
 
 
-def outcomes(index: Index, events: Iterable[int], item: str | None = None) -> Iterator[OutcomeRow]:
+def outcomes(index: Index, events: Iterable[int], item: str | None = None) -> Iterator[ItemRow]:
     """Yield what ``events`` measured, of one item or of all."""
     numbers = sorted(set(events))
     for start in range(0, len(numbers), _AT_ONCE):
@@ -80,7 +70,7 @@ def outcomes(index: Index, events: Iterable[int], item: str | None = None) -> It
         marks = ", ".join("?" * len(chunk))
         query = f"SELECT event, item, task_type, hard, soft, failed FROM item_outcome WHERE event IN ({marks})"  # noqa: S608 - marks only
         rows = index.named(query, chunk) if item is None else index.named(f"{query} AND item = ?", (*chunk, item))
-        yield from (OutcomeRow(**row) for row in rows)
+        yield from (ItemRow(**row) for row in rows)
 
 
 def item_names(index: Index, run: str) -> tuple[str, ...]:

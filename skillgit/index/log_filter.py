@@ -9,25 +9,26 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.score import Sign
-from skillgit.index.schema import SCORE
-
-if TYPE_CHECKING:
-    from skillgit.index.refresh import Index
-
-KEY = ("at", "step", "rank", "number")
-"""The columns that order the events of a run."""
-
-Key = tuple[int, ...]
-"""The place of an event in its run: the values of ``KEY``."""
+from skillgit.index.refresh import Index
+from skillgit.index.schema import KEY, SCORE, Key
 
 _NEAR = (
     " AND rowid BETWEEN (SELECT MIN(id) FROM event WHERE run = :run) AND (SELECT MAX(id) FROM event WHERE run = :run)"
 )
 _ITEMS = "(SELECT value FROM json_each(:items))"
+MOVES = f"""{SCORE.format("o")} > {SCORE.format("b")} AS rose
+    FROM event e
+    JOIN run r ON r.name = e.run
+    LEFT JOIN version v ON v.run = e.run AND v.version = e.version
+    JOIN version w ON w.run = e.run AND w.version = e.base
+    JOIN item_outcome o ON o.event = COALESCE(v.measured_by, e.id)
+    JOIN item_outcome b ON b.event = w.measured_by AND b.item = o.item
+    WHERE {SCORE.format("o")} <> {SCORE.format("b")}"""
+"""The end of a query for the items ``o`` of events ``e`` that score higher or lower than under their bases."""
 _FLIPS = f"""
     SELECT e.id, e.oid, f.item, f.rose
     FROM flip f
@@ -40,14 +41,7 @@ _FLIPS = f"""
     JOIN event e ON e.id = v.event AND e.kind = 'slow-merged'
     WHERE f.item IN {_ITEMS}
     UNION
-    SELECT e.id, e.oid, o.item, {SCORE.format("o")} > {SCORE.format("b")} AS rose
-    FROM event e
-    JOIN run r ON r.name = e.run
-    LEFT JOIN version v ON v.run = e.run AND v.version = e.version
-    JOIN version w ON w.run = e.run AND w.version = e.base
-    JOIN item_outcome o ON o.event = COALESCE(v.measured_by, e.id)
-    JOIN item_outcome b ON b.event = w.measured_by AND b.item = o.item
-    WHERE o.item IN {_ITEMS} AND {SCORE.format("o")} <> {SCORE.format("b")}"""  # noqa: S608 - names are ours
+    SELECT e.id, e.oid, o.item, {MOVES} AND o.item IN {_ITEMS}"""  # noqa: S608 - names are ours
 """Events that fixed or broke an item: as commit messages list it, and as outcomes tell it where those list nothing."""
 _UNTOLD = """
     SELECT e.id
@@ -125,13 +119,17 @@ class Selection:
 
 
 def condition(selection: Selection) -> tuple[str, dict[str, object]]:
-    """Return the condition on an event ``e`` and its parameters; an empty one holds for every event."""
+    """Return the condition on an event ``e`` and its parameters."""
+    if selection.is_gathered:
+        # the run is named once more, for the sake of the index that its events are sorted by
+        run = "e.run = :run AND " if selection.run else ""
+        return f"{run}e.id IN (SELECT id FROM temp.meant)", {"run": selection.run}  # noqa: S608 - names are ours
     clauses: list[str] = []
     values: dict[str, object] = {}
     for clause, parameters in _clauses(selection):
         clauses.append(clause)
         values |= parameters
-    return " AND ".join(clauses), values
+    return " AND ".join(clauses) or "TRUE", values
 
 
 def _clauses(selection: Selection) -> Iterator[tuple[str, dict[str, object]]]:
@@ -202,7 +200,7 @@ def untold(index: Index, selection: Selection) -> tuple[str, ...]:
     """Return the commits of those events of which nothing here says whether they fixed or broke an item."""
     where, values = condition(replace(selection, items=()))
     return index.column(
-        f"SELECT e.oid FROM event e WHERE {where or 'TRUE'} AND e.id IN (SELECT id FROM ({_UNTOLD}))"  # noqa: S608 - ours
+        f"SELECT e.oid FROM event e WHERE {where} AND e.id IN (SELECT id FROM ({_UNTOLD}))"  # noqa: S608 - ours
         f" ORDER BY {selection.order}",
         values,
     )
@@ -215,12 +213,6 @@ def knows_item(index: Index, item: str) -> bool:
 
 def item_names(index: Index) -> tuple[str, ...]:
     return index.column("SELECT item FROM item_outcome UNION SELECT item FROM flip ORDER BY item")
-
-
-def key_of(index: Index, commit: str) -> Key:
-    """Return the position of the event in ``commit`` in its run."""
-    row = index.select(f"SELECT {', '.join(KEY)} FROM event WHERE oid = ?", (commit,))[0]  # noqa: S608 - names are ours
-    return tuple(row)
 
 
 def _compared(name: str, sign: str) -> str:

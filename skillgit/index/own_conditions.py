@@ -40,37 +40,19 @@ class OwnConditions:
         self._splits = self._document(_SPLITS)
         self._sets: dict[str, frozenset[str]] = {}
 
-    def differing(
-        self, *, split: str, item_set: str, target: str, environment: str, judge: str, served: str, setup: str
-    ) -> tuple[Otherwise, ...]:
+    def differing(self, *, split: str, item_set: str, **conditions: str) -> tuple[Otherwise, ...]:
         """Return what a note with these fields measured otherwise than the run; nothing where it measured alike."""
-        differs = self._other_conditions(
-            target=target, environment=environment, judge=judge, served=served, setup=setup
-        )
-        sets = self._item_sets(split)
+        differs, sets = self._other_conditions(**conditions), self._item_sets(split)
         return (*differs, "items") if sets and item_set not in sets else differs
 
-    def counts(
-        self,
-        *,
-        split: str,
-        item_set: str,
-        target: str,
-        environment: str,
-        judge: str,
-        served: str,
-        setup: str,
-        skill: str,
-        items: Collection[str],
-    ) -> bool:
+    def counts(self, *, split: str, item_set: str, skill: str, items: Collection[str], **conditions: str) -> bool:
         """Say whether outcomes of ``items`` were measured as the run measured them, be they all of its items or some.
 
         A line without scores names no set: its items were found to be the run's when it was written.
         """
-        differs = self._other_conditions(
-            target=target, environment=environment, judge=judge, served=served, setup=setup
-        )
-        if self._start is None or differs or skill not in {"", self._index.skill_path(self._run)}:
+        if self._start is None or self._other_conditions(**conditions):
+            return False
+        if skill not in {"", self._index.skill_path(self._run)}:
             return False
         recorded = self.recorded(split)
         if recorded and recorded.keys() >= set(items):

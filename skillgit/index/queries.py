@@ -4,25 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from skillgit.domain.address import Address
 from skillgit.domain.event_kinds import AddressKind, EventKind
 from skillgit.domain.rehearsal import rehearsal
-from skillgit.index.log_filter import KEY, Selection, condition, key_of
+from skillgit.index.log_filter import Selection, condition
 from skillgit.index.refresh import Index
 from skillgit.index.rows import ItemRow, LogRow, ProgressRow, RunRow, moment, typed
-from skillgit.index.schema import SCORE
+from skillgit.index.schema import KEY, SCORE
 from skillgit.lazy import loaded_on_use
 from skillgit.store import refs
 
 with loaded_on_use():
     from skillgit.domain import evaluation
     from skillgit.index import own_conditions
-
-if TYPE_CHECKING:
-    from skillgit.index.own_conditions import OwnConditions
-
 
 _RUNS = """
     SELECT r.name, r.skill, r.environment, r.outcome, r.steps, r.total_steps, r.versions, r.rejected, r.merges,
@@ -81,17 +77,20 @@ def log_rows(
     return selected_rows(index, selection, limit)
 
 
-def selected_rows(index: Index, selection: Selection, limit: int | None = None) -> tuple[LogRow, ...]:
-    """Return the events of a selection, newest first, ``limit`` at most."""
+def selected_rows(
+    index: Index, selection: Selection, limit: int | None = None, offset: int = 0, *, backwards: bool = False
+) -> tuple[LogRow, ...]:
+    """Return the events of a selection, newest first, ``limit`` at most from ``offset``, from its end ``backwards``."""
     # The events are found first and joined with their scores after, so that the whole history is not joined for a few.
     where, values = condition(selection)
+    order = selection.order.replace(" DESC", "") if backwards else selection.order
     pairs = index.select(
-        f"SELECT e.id, e.oid FROM event e{f' WHERE {where}' if where else ''} ORDER BY {selection.order} LIMIT :limit",  # noqa: S608 - names are ours
-        {**values, "limit": -1 if limit is None else limit},
+        f"SELECT e.id, e.oid FROM event e WHERE {where} ORDER BY {order} LIMIT :limit OFFSET :offset",  # noqa: S608 - names are ours
+        {**values, "limit": -1 if limit is None else limit, "offset": offset},
     )
     numbers = json.dumps([number for number, _ in pairs])
     rows = {row.commit: row for row in _log(index, " WHERE l.id IN (SELECT value FROM json_each(?))", [numbers])}
-    return tuple(rows[oid] for _, oid in pairs)
+    return tuple(rows[oid] for _, oid in (reversed(pairs) if backwards else pairs))
 
 
 def row_of_commit(index: Index, commit: str) -> LogRow | None:
@@ -197,7 +196,7 @@ def events_of(index: Index, run: str, kind: str = "") -> int:
 
 def neighbours(index: Index, row: LogRow) -> tuple[LogRow | None, LogRow | None]:
     """Return the events right before and right after one in the order of its run."""
-    key = key_of(index, row.commit)
+    key = index.key_of(row.commit)
     before = selected_rows(index, Selection(run=row.run, upto=key), 2)[1:]
     mine = {"run": row.run, **{f"k{number}": value for number, value in enumerate(key)}}
     order, marks = ", ".join(KEY), ", ".join(f":k{number}" for number in range(len(key)))
@@ -287,7 +286,7 @@ class Tested(NamedTuple):
 def tested(index: Index, best: dict[str, int]) -> dict[str, Tested]:
     """Return run to its test scores; ``best`` is run to its best version. Runs without one are left out."""
     scores: dict[str, Tested] = {}
-    conditions: dict[str, OwnConditions] = {}
+    conditions: dict[str, own_conditions.OwnConditions] = {}
     for query in (_AT_THE_END, _NOTED):
         by_version: dict[tuple[str, int], dict[tuple[str, str], tuple[float, int]]] = {}
         runs = json.dumps([run for run in best if run not in scores])

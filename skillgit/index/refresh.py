@@ -3,8 +3,9 @@
 Git is the truth. An index on disk that cannot be used, for any reason, is replaced by one in memory, and one that
 is damaged is removed, so that the next command builds it again.
 
-An index as it was right after an event (:func:`as_of`) hides in temporary views what came later: of the event's own
-run by the order of the run, of other runs by the time of the commit. Nothing is read again and nothing is copied.
+An index as it was right after an event (:class:`PastIndex`) hides in temporary views what came later: of the
+event's own run by the order of the run, of other runs by the time of the commit. Nothing is read again and nothing is
+copied.
 
 The index keeps the look at the refs that it was made from. As long as git's packed refs are the same file, only loose
 ones are compared, and only the runs that they belong to are looked at. A deleted or newly packed ref makes it compare
@@ -22,8 +23,8 @@ import re
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import chain
 from math import fsum
 from pathlib import Path
 from types import TracebackType
@@ -34,7 +35,7 @@ from skillgit.domain.untrusted.json_limits import loads
 from skillgit.errors import SkillgitError
 from skillgit.files import shortage
 from skillgit.index import schema
-from skillgit.index.log_filter import KEY, key_of
+from skillgit.index.schema import KEY, Key
 from skillgit.lazy import loaded_on_use
 from skillgit.store import refs
 from skillgit.store.refs import RefSnapshot
@@ -93,7 +94,7 @@ class Index:
         """Stay at this moment until it is closed: rows in a read transaction, and the refs that they were made from."""
         if self.on_disk:
             self.connection.execute("BEGIN")
-        self.repo = HeldRepo(self.repo, dict(self.select("SELECT name, oid FROM ref")), frozenset(self.broken))
+        self.repo = FrozenRepo(self.repo, dict(self.select("SELECT name, oid FROM ref")), frozenset(self.broken))
         self.is_held = True
 
     def refresh(self) -> None:
@@ -144,6 +145,11 @@ class Index:
     def skill_path(self, run: str) -> str:
         """Return the path of the skill folder that ``run`` trains."""
         return str(self.column("SELECT skill FROM run WHERE name = ?", (run,))[0])
+
+    def key_of(self, commit: str) -> Key:
+        """Return the place of the event in ``commit`` in its run."""
+        query = f"SELECT {', '.join(KEY)} FROM event WHERE oid = ?"  # noqa: S608 - names are ours
+        return tuple(self.select(query, (commit,))[0])
 
     def _leave_disk(self, error: Exception) -> None:
         self.connection.close()
@@ -212,20 +218,18 @@ def refresh(connection: sqlite3.Connection, repo: Repo) -> dict[str, SkillgitErr
     look = repo.look()
     if look.stamp and _seen(connection) == (_packed(look, repo), _stamp(look)):
         return _known_errors(connection)
-    moves = moved_refs(connection, repo, look)
-    if moves.before == moves.now:
+    before, now = moved_refs(connection, repo, look)
+    if before == now:
         # on a read-only disk everything is compared again next time
         if look.stamp:
             with suppress(sqlite3.OperationalError), schema.write(connection):
                 _keep(connection, repo, look)
         return _known_errors(connection)
-    # decoding commits takes longer to import than an index that is up to date takes to open
-
     with schema.write(connection):
         # look again: another process may have been faster, and tips that are older than its rows would undo its work
         look = repo.look()
-        moves = moved_refs(connection, repo, look)
-        passing_errors = table_writer.catch_up(connection, repo, moves.before, moves.now)
+        before, now = moved_refs(connection, repo, look)
+        passing_errors = table_writer.catch_up(connection, repo, before, now)
         _keep(connection, repo, None if passing_errors else look)
         return _known_errors(connection) | passing_errors
 
@@ -247,16 +251,8 @@ def _forget_of_other_readers(connection: sqlite3.Connection) -> None:
             connection.execute(f"DELETE FROM {table}{where}", (__version__,) if where else ())  # noqa: S608 - names are ours
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Moves:
-    """The refs that the index has and what they are now; refs of runs where nothing moved may be missing from both."""
-
-    before: dict[str, str]
-    now: dict[str, str]
-
-
-def moved_refs(connection: sqlite3.Connection, repo: Repo, look: RefSnapshot) -> Moves:
-    """Compare the refs that the index has with those of ``repo``, of which ``look`` was taken just now."""
+def moved_refs(connection: sqlite3.Connection, repo: Repo, look: RefSnapshot) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the refs that the index has and what they are now, by ``look``; of runs where none moved, perhaps none."""
     branch = trunk(repo)
     stamp = _seen(connection)
     if stamp is not None and _packed(look, repo) == stamp[0]:
@@ -268,10 +264,10 @@ def moved_refs(connection: sqlite3.Connection, repo: Repo, look: RefSnapshot) ->
             for run in {refs.run_of(name) for name in fresh}:
                 old_tips |= dict(connection.execute("SELECT name, oid FROM ref WHERE run = ?", (run,)))
             now = {name: oid for name, oid in (old_tips | fresh).items() if oid}
-            return Moves(before=old_tips, now=now)
+            return old_tips, now
     old_tips = dict(connection.execute("SELECT name, oid FROM ref"))
     tip = repo.tip(branch)
-    return Moves(before=old_tips, now=repo.tips() | ({branch: tip} if tip else {}))
+    return old_tips, repo.tips() | ({branch: tip} if tip else {})
 
 
 def _packed(look: RefSnapshot, repo: Repo) -> str:
@@ -310,37 +306,22 @@ _ON_THE_LINE = "kind NOT IN ('rejected', 'slow-proposed')"
 _VIEW = re.compile(r"^CREATE VIEW", re.IGNORECASE)
 
 
-class PastRepo(Repo):
-    """A repository with the refs of a past moment; its objects are those of today."""
+class FrozenRepo(Repo):
+    """A repository with the refs of a moment, and of the runs ``live`` those of now; its objects are those of today."""
 
-    def __init__(self, repo: Repo, tips: dict[str, str]) -> None:
+    def __init__(self, repo: Repo, tips: dict[str, str], live: frozenset[str] = frozenset()) -> None:
         super().__init__(repo.raw)
-        self._tips = tips
-
-    def tip(self, name: str) -> str | None:
-        return self._tips.get(name) if refs.parse(name) is not None else super().tip(name)
-
-    def tips(self, run: str = "") -> dict[str, str]:
-        return {name: oid for name, oid in self._tips.items() if not run or refs.run_of(name) == run}
-
-
-class HeldRepo(PastRepo):
-    """A repository with the refs that an index was made from; of runs that it has no rows of, with those of now."""
-
-    def __init__(self, repo: Repo, tips: dict[str, str], unread: frozenset[str]) -> None:
-        super().__init__(repo, tips)
-        self._unread, self._live = unread, repo
+        self._tips, self._live_runs, self._today = tips, live, repo
 
     def tip(self, name: str) -> str | None:
         ref = refs.parse(name)
-        if name in self._tips or (ref is not None and ref.run not in self._unread):
-            return self._tips.get(name)
-        return self._live.tip(name)
+        is_held = name in self._tips or (ref is not None and ref.run not in self._live_runs)
+        return self._tips.get(name) if is_held else self._today.tip(name)
 
     def tips(self, run: str = "") -> dict[str, str]:
-        unread = (tips for name in self._unread if not run or name == run for tips in [self._live.tips(name)])
-        held = {name: oid for name, oid in super().tips(run).items() if refs.parse(name) is not None}
-        return {**held, **{name: oid for tips in unread for name, oid in tips.items()}}
+        held = ((name, oid) for name, oid in self._tips.items() if (ref := refs.parse(name)) and run in {"", ref.run})
+        live = (self._today.tips(name).items() for name in self._live_runs if run in {"", name})
+        return dict(chain(held, *live))
 
 
 class PastIndex(Index):
@@ -350,7 +331,7 @@ class PastIndex(Index):
         self.connection, self.on_disk, self.broken = index.connection, index.on_disk, index.broken
         self.is_held = index.is_held
         self.today, self._commit = index.repo, commit
-        self.repo: Repo = PastRepo(index.repo, _cut(index, commit))
+        self.repo: Repo = FrozenRepo(index.repo, _cut(index, commit))
 
     def refresh(self) -> None:
         """Do nothing: what happens now is not of the past."""
@@ -380,11 +361,11 @@ def _cut(index: Index, commit: str) -> dict[str, str]:
     """Hide what came after the event in ``commit``; return the refs as they were."""
     connection = index.connection
     run, time = index.select("SELECT run, time FROM event WHERE oid = ?", (commit,))[0]
-    key = dict(zip(KEY, key_of(index, commit), strict=True))
+    key = dict(zip(KEY, index.key_of(commit), strict=True))
     connection.execute(_CUT, {"run": run, "time": time, **key})
     connection.execute("CREATE UNIQUE INDEX temp.past_id ON past (id)")
     connection.execute("CREATE TEMP VIEW event AS SELECT * FROM main.event WHERE id IN (SELECT id FROM temp.past)")
-    for table in table_writer.BY_EVENT:
+    for table in schema.BY_EVENT:
         connection.execute(
             f"CREATE TEMP VIEW {table} AS SELECT * FROM main.{table} WHERE event IN (SELECT id FROM temp.past)"  # noqa: S608 - names are ours
         )

@@ -152,6 +152,7 @@ class LogRow(EventRow):
 class ItemRow:
     """One item's outcome under one version or candidate."""
 
+    event: int = 0  # the event that holds it; 0 where that is not asked for
     item: str
     task_type: str
     hard: float | None  # the strict score; absent if the item failed to evaluate

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from skillgit.domain.proposal import EditRecord
+from skillgit.index.log_filter import MOVES
 from skillgit.index.refresh import Index
 from skillgit.index.rows import EventRow, typed
-from skillgit.index.schema import SCORE
 
-_AT_ONCE = 500
 # guidance is merged at the last step of its epoch or of a later one, and steps are what events of a run are found by
 _MERGED_AS = """(SELECT m.version FROM event m WHERE m.run = l.run AND m.step >= l.step AND m.kind = 'slow-merged'
                  AND m.epoch >= l.epoch ORDER BY m.step LIMIT 1)"""
@@ -19,15 +20,7 @@ _ORIGIN = f"""
            CASE l.kind WHEN 'slow-proposed' THEN {_MERGED_AS} ELSE l.version END AS version, l.base, l.step, l.epoch,
            l.title, l.time, l.score, l.delta, l.bound, l.decision, e.evidence, e.number, e.of
     FROM log l JOIN event e ON e.id = l.id"""  # noqa: S608 - names are ours
-_FLIPS = f"""
-    SELECT o.item, {SCORE.format("o")} > {SCORE.format("b")}
-    FROM event e
-    JOIN run r ON r.name = e.run
-    LEFT JOIN version v ON v.run = e.run AND v.version = e.version
-    JOIN version w ON w.run = e.run AND w.version = e.base
-    JOIN item_outcome o ON o.event = COALESCE(v.measured_by, e.id)
-    JOIN item_outcome b ON b.event = w.measured_by AND b.item = o.item
-    WHERE e.oid = ? AND {SCORE.format("o")} <> {SCORE.format("b")} ORDER BY o.item"""  # noqa: S608 - names are ours
+_FLIPS = f"SELECT o.item, {MOVES} AND e.oid = ? ORDER BY o.item"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,25 +37,10 @@ class OriginRow(EventRow):
     of: str  # what an intervention took it from; empty for everything else
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EditRow:
-    """One edit of an event, as its commit lists it."""
-
-    op: str
-    file: str  # the file inside the skill folder
-    support: int
-    source: str
-
-
 def origins(index: Index, commits: Collection[str]) -> dict[str, OriginRow]:
     """Return commit to the event that it holds; other commits are left out."""
-    oids = sorted(commits)
-    events: dict[str, OriginRow] = {}
-    for start in range(0, len(oids), _AT_ONCE):
-        part = oids[start : start + _AT_ONCE]
-        rows = index.named(f"{_ORIGIN} WHERE l.oid IN ({', '.join('?' * len(part))})", part)
-        events |= {row["commit"]: OriginRow(**typed(row)) for row in rows}
-    return events
+    rows = index.named(f"{_ORIGIN} WHERE l.oid IN (SELECT value FROM json_each(?))", (json.dumps(sorted(commits)),))  # noqa: S608 - names are ours
+    return {row["commit"]: OriginRow(**typed(row)) for row in rows}
 
 
 def origin_of_version(index: Index, run: str, version: int) -> OriginRow | None:
@@ -70,14 +48,14 @@ def origin_of_version(index: Index, run: str, version: int) -> OriginRow | None:
     return next((OriginRow(**typed(row)) for row in rows), None)
 
 
-def edits(index: Index, commit: str) -> tuple[EditRow, ...]:
-    """Return the edits of the event in ``commit``, in their order."""
+def edits(index: Index, commit: str) -> tuple[EditRecord, ...]:
+    """Return the edits of the event in ``commit``, in their order, without what each of them fixed and broke."""
     rows = index.named(
-        "SELECT d.op, d.file, d.support, d.source FROM edit d JOIN event e ON e.id = d.event"
+        "SELECT d.op, d.file, d.support, d.source, d.anchor FROM edit d JOIN event e ON e.id = d.event"
         " WHERE e.oid = ? ORDER BY d.position",
         (commit,),
     )
-    return tuple(EditRow(**row) for row in rows)
+    return tuple(EditRecord(**row) for row in rows)
 
 
 def flipped(index: Index, commit: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -88,8 +66,7 @@ def flipped(index: Index, commit: str) -> tuple[tuple[str, ...], tuple[str, ...]
 
 def commit_of_version(index: Index, run: str, version: int) -> str | None:
     query = "SELECT e.oid FROM version v JOIN event e ON e.id = v.event WHERE v.run = ? AND v.version = ?"
-    commit: str | None = index.value(query, (run, version))
-    return commit
+    return next(iter(index.column(query, (run, version))), None)
 
 
 def newest_version(index: Index, run: str) -> int:

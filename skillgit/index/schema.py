@@ -66,6 +66,12 @@ def fact_columns(event_class: type[events.Event]) -> dict[str, type]:
     return {name: int if int in {hints[name], *get_args(hints[name])} else str for name in names}
 
 
+KEY = ("at", "step", "rank", "number")
+"""The columns that order the events of a run."""
+
+Key = tuple[int, ...]
+"""The place of an event in its run: the values of ``KEY``."""
+
 TALLY_KEY = ("run", "target", "optimizer", "judge", "level", "role", "stage")
 
 _TABLES = {
@@ -109,6 +115,9 @@ _TABLES = {
     "note": ("oid position", "oid position:int line"),
 }
 """The key of each table, and its columns; those of an event that are facts of it are declared there."""
+
+BY_EVENT = tuple(name for name, (_, columns) in _TABLES.items() if {"event", "event:int"} & {*columns.split()})
+"""The tables with rows of single events."""
 
 
 @cache

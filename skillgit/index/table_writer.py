@@ -8,6 +8,7 @@ import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
+from itertools import chain
 from typing import Any
 
 from skillgit import __version__
@@ -17,15 +18,13 @@ from skillgit.domain.skill import DOCUMENT
 from skillgit.errors import FormatVersionError, InvariantError, NoBeginningError, SkillgitError, TrailerError
 from skillgit.forks import made_ahead
 from skillgit.index import event_rows, schema
-from skillgit.index.event_rows import WITH_OUTCOMES, Beside, PlanRow, Proof, Rows, rows_of
+from skillgit.index.event_rows import WITH_OUTCOMES, Before, Rows, rows_of
 from skillgit.index.schema import SCORE
-from skillgit.index.version_queries import Before, Scores
 from skillgit.store import evidence, history, history_reader, notes, refs, tree
 from skillgit.store.commit_message import Recorded
 from skillgit.store.history_reader import bulk_reading
 from skillgit.store.repo import Repo
 
-BY_EVENT = ("spent", "version", "candidate", "edit", "evaluation", "item_outcome", "flip")
 _AT_ONCE = 250
 """Events whose rows wait to be added together."""
 _USD_DIGITS = 9
@@ -44,46 +43,26 @@ def insert(
     connection: sqlite3.Connection, run: str, records: Sequence[Recorded], seed: Callable[[Recorded], str]
 ) -> None:
     """Add the rows of ``records``, events of ``run`` in their order that follow those in the index."""
-    before = Before(
-        scores=partial(_scores_before, connection, run),
-        proposal=partial(_proposal_before, connection, run),
-        tally=partial(_tally_before, connection, run),
-    )
-    add(connection, rows_of(run, records, Beside(seed=seed, before=before), next_number(connection)))
+    before = Before(connection, run)
+    add(connection, [rows_of(run, records, seed, next_number(connection), before=before)])
 
 
-def add(connection: sqlite3.Connection, rows: Rows) -> None:
-    """Add rows of events that the index does not hold yet."""
-    batch = Batch(connection)
-    batch.add(rows)
-    batch.flush()
-
-
-class Batch:
-    """Rows of events of many runs that the index does not hold yet, added some hundred at a time."""
-
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
-        self._events = 0
-        self._waiting: dict[str, list[tuple[Any, ...]]] = {}
-
-    def add(self, rows: Rows) -> None:
-        for table, entries in rows.tables.items():
-            self._waiting.setdefault(table, []).extend(entries)
-        self._connection.executemany(
-            "UPDATE version SET measured_by = ?, inherited = NULL, hard = ?, soft = ?, n = ?, scored = ?"
-            " WHERE run = ? AND version = ?",
-            rows.measurements,
-        )
-        insert_plan(self._connection, rows.run, rows.plan)
-        self._events += len(rows.tables["event"])
-        if self._events >= _AT_ONCE:
-            self.flush()
-
-    def flush(self) -> None:
-        for table, rows in self._waiting.items():
-            _many(self._connection, table, rows)
-        self._waiting, self._events = {}, 0
+def add(connection: sqlite3.Connection, runs: Iterable[Rows]) -> None:
+    """Add rows of events that the index does not hold yet, those of some hundred events at a time."""
+    waiting: dict[str, list[Any]] = {"event": []}
+    for rows in chain(runs, [None]):
+        if rows is not None:
+            for table, entries in rows.tables.items():
+                waiting.setdefault(table, []).extend(entries)
+            connection.executemany(
+                "UPDATE version SET measured_by = ?, inherited = NULL, hard = ?, soft = ?, n = ?, scored = ?"
+                " WHERE run = ? AND version = ?",
+                rows.measurements,
+            )
+        if rows is None or len(waiting["event"]) >= _AT_ONCE:
+            for table, entries in waiting.items():
+                _many(connection, table, entries)
+                entries.clear()
 
 
 def next_number(connection: sqlite3.Connection) -> int:
@@ -91,34 +70,10 @@ def next_number(connection: sqlite3.Connection) -> int:
     return int(connection.execute("SELECT COALESCE(MAX(id), 0) + 1 FROM event").fetchone()[0])
 
 
-def _scores_before(connection: sqlite3.Connection, run: str, version: int) -> Scores | None:
-    scores: Scores | None = connection.execute(
-        "SELECT measured_by, hard, soft, n, scored FROM version WHERE run = ? AND version = ?", (run, version)
-    ).fetchone()
-    return scores
-
-
-def _proposal_before(connection: sqlite3.Connection, run: str, epoch: int) -> int | None:
-    row = connection.execute(
-        "SELECT id FROM event WHERE run = ? AND kind = 'slow-proposed' AND epoch = ?", (run, epoch)
-    ).fetchone()
-    return int(row[0]) if row else None
-
-
-def _tally_before(connection: sqlite3.Connection, run: str) -> dict[tuple[Any, ...], tuple[Any, ...]]:
-    key = len(schema.TALLY_KEY)
-    return {row[:key]: row[key:] for row in connection.execute("SELECT * FROM tally WHERE run = ?", (run,))}
-
-
-def insert_plan(connection: sqlite3.Connection, run: str, plan: PlanRow | None) -> None:
-    if plan is not None:
-        _many(connection, "plan", [(run, *plan)])
-
-
 def delete(connection: sqlite3.Connection, run: str) -> None:
     events = "SELECT id FROM event WHERE run = ?"
     # the table of versions has no index of events
-    for table in (name for name in BY_EVENT if name != "version"):
+    for table in (name for name in schema.BY_EVENT if name != "version"):
         connection.execute(f"DELETE FROM {table} WHERE event IN ({events})", (run,))  # noqa: S608 - names are ours
     connection.execute(f"DELETE FROM search WHERE rowid IN ({events})", (run,))  # noqa: S608 - names are ours
     for table in ("version", "event", "plan", "gauge", "tally"):
@@ -258,52 +213,47 @@ def _add_runs(
 ) -> dict[str, SkillgitError]:
     """Add runs that are new to the index: name, refs and number of the first event; return the unreadable ones."""
     errors: dict[str, SkillgitError] = {}
-    batch = Batch(connection)
     reads = [partial(read_whole_run, repo, *run) for run in runs]
     are_many = sum(len(tips) for _, tips, _ in runs) >= _MANY
-    with made_ahead(reads, _READERS) if are_many else nullcontext(iter(reads)) as waits:
-        for (run, _, _), rows_of_run in zip(runs, waits, strict=True):
-            try:
-                rows = rows_of_run()
-            except SkillgitError as error:
-                errors[run] = error
-            else:
-                if rows is not None:
-                    batch.add(rows)
-    batch.flush()
+
+    def rows_of_runs() -> Iterator[Rows]:
+        with made_ahead(reads, _READERS) if are_many else nullcontext(iter(reads)) as waits:
+            for (run, _, _), wait in zip(runs, waits, strict=True):
+                try:
+                    rows = wait()
+                except SkillgitError as error:
+                    errors[run] = error
+                else:
+                    if rows is not None:
+                        yield rows
+
+    add(connection, rows_of_runs())
     return errors
 
 
 def _refresh_runs(
     connection: sqlite3.Connection, repo: Repo, runs: Mapping[str, tuple[Mapping[str, str], Mapping[str, str]]]
 ) -> dict[str, SkillgitError]:
-    """Bring runs that the index has up to date; return those that cannot be read."""
+    """Bring runs that the index has, with their refs before and now, up to date; return those that cannot be read."""
     errors: dict[str, SkillgitError] = {}
     for run, (before, after) in runs.items():
         try:
-            _refresh_run(connection, repo, run, before, after)
+            records = _added(connection, repo, run, before, after)
+            if records is None:
+                rows = read_whole_run(repo, run, after, next_number(connection))
+                delete(connection, run)
+                add(connection, [] if rows is None else [rows])
+                continue
+            if records:
+                insert(connection, run, records, partial(_seed_text, repo))
+            links = refs.evidence_ref(run)
+            # refs do not move at once for a reader: an event may come after the end of the chain with its evidence
+            if links in after and (before.get(links) != after[links] or any(record.evidence for record in records)):
+                _load_evidence(connection, repo, run)
         except SkillgitError as error:
             delete(connection, run)
             errors[run] = error
     return errors
-
-
-def _refresh_run(
-    connection: sqlite3.Connection, repo: Repo, run: str, old: Mapping[str, str], new: Mapping[str, str]
-) -> None:
-    records = _added(connection, repo, run, old, new)
-    if records is None:
-        rows = read_whole_run(repo, run, new, next_number(connection))
-        delete(connection, run)
-        if rows is not None:
-            add(connection, rows)
-        return
-    if records:
-        insert(connection, run, records, lambda record: _seed_text(repo, record))
-    chain = refs.evidence_ref(run)
-    # refs do not move at once for a reader: an event may come after the end of the chain with its evidence
-    if chain in new and (old.get(chain) != new[chain] or any(record.evidence for record in records)):
-        _load_evidence(connection, repo, run)
 
 
 def _added(
@@ -353,12 +303,12 @@ def _load_evidence(connection: sqlite3.Connection, repo: Repo, run: str) -> None
     ).fetchall()
     drops = evidence.dropped_trees(repo, run)
     for number, kind, tree_id in waiting:
-        proof = _read_proof(repo, tree_id, drops)
-        if proof is None:
+        files = _read_files(repo, tree_id, drops)
+        if files is None:
             continue
-        _many(connection, "item_outcome", ((number, *row) for row in proof.outcomes))
+        _many(connection, "item_outcome", ((number, *row) for row in event_rows.outcomes(files)))
         if kind == EventKind.RUN_STARTED:
-            insert_plan(connection, run, proof.plan)
+            _many(connection, "plan", event_rows.plan_rows(run, files))
         connection.execute("UPDATE event SET loaded = 1 WHERE id = ?", (number,))
 
 
@@ -380,21 +330,21 @@ def read_whole_run(repo: Repo, run: str, tips: Mapping[str, str], first: int) ->
         drops = evidence.dropped_trees(repo, run)
         has_evidence = refs.evidence_ref(run) in tips
 
-        def proof(kind: str, tree: str) -> Proof | None:
-            return _read_proof(repo, tree, drops) if has_evidence and tree and kind in WITH_OUTCOMES else None
+        def read(record: Recorded) -> Mapping[str, bytes] | None:
+            is_wanted = has_evidence and record.evidence and record.event.kind in WITH_OUTCOMES
+            return _read_files(repo, record.evidence, drops) if is_wanted else None
 
-        rows = rows_of(run, records, Beside(seed=lambda record: _seed_text(repo, record), proof=proof), first)
-        if rows.plan is None and records and _plans(tips):
+        rows = rows_of(run, records, partial(_seed_text, repo), first, read=read)
+        if not rows.tables["plan"] and records and _plans(tips):
             files = evidence.read_evidence(repo, records[0].evidence, event_rows.PLANNED)
-            rows.plan = event_rows.plan(files or {})
+            rows.tables["plan"] += event_rows.plan_rows(run, files or {})
         return rows
 
 
-def _read_proof(repo: Repo, tree: str, drops: Collection[str]) -> Proof | None:
-    """Return what the evidence ``tree`` holds; None if it is not here, or is among those that were dropped."""
+def _read_files(repo: Repo, tree: str, drops: Collection[str]) -> Mapping[str, bytes] | None:
+    """Return what the index needs of the evidence ``tree``; None if it is not here, or was dropped on purpose."""
     # What was dropped may still be here until git prunes it; the index must not depend on when that is.
-    files = None if tree in drops else evidence.read_evidence(repo, tree, event_rows.NEEDED)
-    return None if files is None else Proof(outcomes=event_rows.outcomes(files), plan=event_rows.plan(files))
+    return None if tree in drops else evidence.read_evidence(repo, tree, event_rows.NEEDED)
 
 
 def _seed_text(repo: Repo, record: Recorded) -> str:

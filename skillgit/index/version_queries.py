@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from skillgit.domain.address import version_label
-from skillgit.domain.event import Event
-from skillgit.domain.event_kinds import EventKind
-from skillgit.errors import InvariantError
 from skillgit.index.refresh import Index
 from skillgit.index.rows import moment
 from skillgit.index.schema import SCORE
@@ -70,81 +66,6 @@ def lineage(index: Index, run: str, first: int, last: int) -> tuple[int, ...]:
         seen.update(older)
         ways += [(*way, version) for version in older]
     return ()
-
-
-Scores = tuple[int | None, float | None, float | None, int | None, int | None]
-"""The event that measured a version, its hard and soft score, its items, and how many of them have a score."""
-
-_UNMEASURED: Scores = (None, None, None, None, None)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Before:
-    """What the index has of a run already."""
-
-    # returns the scores of a version; None if there is no such version
-    scores: Callable[[int], Scores | None] = lambda _: None
-    # returns the event that proposed the slow update of an epoch; None if there is none
-    proposal: Callable[[int], int | None] = lambda _: None
-    # returns the sums of what it cost, by their keys
-    tally: Callable[[], Mapping[tuple[Any, ...], tuple[Any, ...]]] = dict
-
-
-class Versions:
-    """The versions that events make, taken one after the other.
-
-    Attributes:
-        measured: Scores, run and number of versions that are in the index already and had no scores.
-    """
-
-    def __init__(self, before: Before) -> None:
-        self.rows: list[list[Any]] = []
-        self.measured: list[tuple[Any, ...]] = []
-        self._before = before
-        self._scores: dict[int, Scores] = {}
-        self._rows_by_version: dict[int, list[Any]] = {}
-        self._proposals: dict[int, int] = {}
-
-    def take(self, number: int, event: Event) -> None:
-        """Take in ``event``, numbered ``number``; an InvariantError if its version exists already."""
-        if event.kind is EventKind.SLOW_PROPOSED:
-            self._proposals.setdefault(event.epoch, number)
-        elif event.kind is EventKind.MEASURED:
-            self._measure(number, event)
-        elif event.new_version is not None:
-            source, scores = self._source(number, event)
-            self._make(event.run, event.new_version, number, scores, source)
-
-    def _make(self, run: str, version: int, number: int, scores: Scores, source: int | None = None) -> None:
-        if version in self._rows_by_version or self._before.scores(version) is not None:
-            # copied with its commit, as git cherry-pick does
-            raise InvariantError(f"run {run} makes {version_label(version)} twice", hint="skillgit fsck")
-        row = [run, version, number, scores[0], source, *scores[1:]]
-        self.rows.append(row)
-        self._rows_by_version[version], self._scores[version] = row, scores
-
-    def _measure(self, number: int, event: Event) -> None:
-        evaluation = event.evaluation
-        scores = (number, evaluation.hard, evaluation.soft, evaluation.n, evaluation.scored)
-        self._scores[event.version] = scores
-        row = self._rows_by_version.get(event.version)
-        if row is None:
-            self.measured.append((*scores, event.run, event.version))
-        else:
-            row[3:] = [number, None, *scores[1:]]
-
-    def _source(self, number: int, event: Event) -> tuple[int | None, Scores]:
-        if event.evaluation is None:
-            return None, _UNMEASURED
-        if (source := event.inherited) is not None:
-            return source, self._scores.get(source) or self._before.scores(source) or _UNMEASURED
-        summary = event.evaluation
-        measured_by = self._proposal(event.epoch) if event.kind is EventKind.SLOW_MERGED else number
-        return None, (measured_by, summary.hard, summary.soft, summary.n, summary.scored)
-
-    def _proposal(self, epoch: int) -> int | None:
-        number = self._proposals.get(epoch)
-        return self._before.proposal(epoch) if number is None else number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

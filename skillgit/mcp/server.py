@@ -13,12 +13,21 @@ from inspect import signature
 from typing import Annotated, Any, Final, TypeVar, get_args
 
 import uvicorn
+from mcp.server.lowlevel.helper_types import ReadResourceContents
 from mcp.server.mcpserver import Context as CallContext
 from mcp.server.mcpserver import MCPServer
-from mcp.server.mcpserver.exceptions import ResourceError, ToolError
+from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError
 from mcp.server.transport_security import TransportSecuritySettings
-from mcp_types import CallToolResult, InputRequiredResult, TextContent, Tool, ToolAnnotations
-from pydantic import ValidationError
+from mcp_types import (
+    CallToolResult,
+    InputRequiredResult,
+    Resource,
+    ResourceTemplate,
+    TextContent,
+    Tool,
+    ToolAnnotations,
+)
+from pydantic import AnyUrl, ValidationError
 
 from skillgit import __version__
 from skillgit.app.history.requests import ItemsRequest, LogRequest
@@ -30,6 +39,7 @@ from skillgit.errors import RevisionNotFoundError, SkillgitError, UsageError
 from skillgit.mcp import answers
 from skillgit.mcp.answers import AnswerPages, ToolAnswer, answer
 from skillgit.mcp.arguments import Pace, Word, arguments_of, request_of
+from skillgit.mcp.skills import SCHEME, TEMPLATE, SkillsExtension
 from skillgit.plugin.redaction import redact
 from skillgit.verbs.cost import COST, CostRequest
 from skillgit.verbs.diff import ITEM_DIFF, RULE_DIFF, SHOWN_EVENT, SHOWN_FILE, TEXT_DIFF, DiffRequest, ShowRequest
@@ -156,7 +166,7 @@ class History:
         return _resource(TEXT_DIFF.ask(workspace, DiffRequest(a=a, b=b)).text)
 
     def explaining(
-        self, function: Callable[..., object], error_type: type[ToolError | ResourceError], shape: type = str
+        self, function: Callable[..., object], error_type: Callable[[str], Exception], shape: type = str
     ) -> Callable[..., Any]:
         """Return ``function``, whose result is a ``shape``, with errors of a sentence and of what helps."""
         promise = signature(function, eval_str=True)
@@ -208,7 +218,27 @@ def _resource(content: bytes) -> str:
 
 
 class HistoryServer(MCPServer):
-    """Refuses arguments that a tool does not have, which the protocol's package would pass over, and says what fits."""
+    """Refuses arguments that a tool does not have, which the protocol's package would pass over, and says what fits.
+
+    The skills of ``skills`` are resources too, found when they are asked for.
+    """
+
+    def __init__(self, skills: SkillsExtension, **options: Any) -> None:  # noqa: ANN401 - as the protocol's package says
+        super().__init__("skillgit", extensions=[skills], **options)
+        self._skills = skills
+
+    async def list_resources(self) -> list[Resource]:
+        return [*await super().list_resources(), *await self._skills.list_resources()]
+
+    async def list_resource_templates(self) -> list[ResourceTemplate]:
+        return [*await super().list_resource_templates(), TEMPLATE]
+
+    async def read_resource(
+        self, uri: AnyUrl | str, context: CallContext[Any, Any] | None = None
+    ) -> Iterable[ReadResourceContents] | InputRequiredResult:
+        if str(uri).startswith(SCHEME):
+            return [await self._skills.read(str(uri))]
+        return await super().read_resource(uri, context)
 
     async def list_tools(self) -> list[Tool]:
         tools = await super().list_tools()
@@ -246,7 +276,7 @@ def server_of(context: Context) -> MCPServer:
     """Return the server of the repository of ``context``."""
     history = History(context)
     server = HistoryServer(
-        "skillgit",
+        SkillsExtension(history.explaining),
         title="skillgit",
         version=__version__,
         instructions=INSTRUCTIONS,
@@ -269,7 +299,7 @@ def server_of(context: Context) -> MCPServer:
         ("skillgit://file/{revision}/{+path}", history.file, "text/markdown"),
         ("skillgit://diff/{a}/{b}", history.whole_diff, "text/x-diff"),
     ):
-        server.resource(address, mime_type=kind)(history.explaining(resource, ResourceError))
+        server.resource(address, mime_type=kind)(history.explaining(resource, ResourceNotFoundError))
     return server
 
 

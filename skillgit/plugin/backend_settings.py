@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import cast
 
+from skillgit.domain.credentials.detector import Certainty, find_credentials
 from skillgit.domain.did_you_mean import did_you_mean
 from skillgit.errors import ConfigError
+
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,12 +53,32 @@ def check_settings(backend: str, settings: Mapping[str, Knob], values: Mapping[s
             kind = {str: "text", bool: "true or false", float: "a number"}[setting.type]
             hint = "by default nothing is sent" if setting.default is None else f"its default is {setting.default!r}"
             raise ConfigError(f"{key} is {value!r}; it must be {kind}", hint=hint)
+        if isinstance(typed_value, str):
+            _check_for_credentials(backend, key, typed_value)
         if setting.choices and typed_value not in setting.choices:
             choices = ", ".join(choice or "empty" for choice in setting.choices)
             listing = f"it must be one of {choices}"
             raise ConfigError(
                 f"{key} is '{typed_value}'", hint=did_you_mean(str(typed_value), setting.choices, otherwise=listing)
             )
+
+
+def _check_for_credentials(backend: str, key: str, text: str) -> None:
+    """Refuse a key where the name of its variable belongs, and a password in an address; neither is repeated."""
+    if key.endswith("_env"):
+        names = [name.strip() for name in text.split(",") if name.strip()]
+        if not all(_VARIABLE.fullmatch(name) and not find_credentials(name, Certainty.CERTAIN) for name in names):
+            hint = f"export MODELS_KEY=… in your shell, and set {key} to MODELS_KEY"
+            raise ConfigError(f"{key} takes the name of an environment variable, and holds something else", hint=hint)
+    if key.endswith(("_base_url", "_azure_endpoint")):
+        check_address(key, text, key=f"model.{backend}_api_key_env")
+
+
+def check_address(source: str, url: str, *, key: str) -> None:
+    """Refuse an address with a user or a password, as a ConfigError; ``key`` is where a credential is named instead."""
+    if "@" in url.partition("://")[2].partition("/")[0]:
+        hint = f"leave it out of the address; {key} names the environment variable that holds the key"
+        raise ConfigError(f"{source} has a user name or a password in the address, which is not sent", hint=hint)
 
 
 def _typed(setting: Knob, value: object) -> str | float | bool | None:

@@ -5,18 +5,22 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from importlib.metadata import Distribution, PackageNotFoundError, distribution
+from importlib.util import find_spec
 from pathlib import Path
+from shlex import quote
 from types import ModuleType
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 from skillgit.domain.ids import short_digest
 from skillgit.plugin.skill_marks import FORM
 
 if TYPE_CHECKING:
-    from importlib.metadata import Distribution
-
     from skillgit.plugin.environment import Environment
 
 _PACKAGE = "__init__.py"
@@ -72,6 +76,30 @@ def _is_editable(distribution: Distribution) -> bool:
         return bool(json.loads(distribution.read_text("direct_url.json") or "{}")["dir_info"]["editable"])
     except (KeyError, TypeError, ValueError):
         return False
+
+
+def install_command(extra: str, package: str = "skillgit") -> str:
+    """Return the command that adds ``extra`` to an installed package, from where that was installed (PEP 610).
+
+    A package that came from a clone or a repository may be on no index, or be another one there.
+    """
+    try:
+        origin = json.loads(distribution(package).read_text("direct_url.json") or "{}")
+    except (PackageNotFoundError, ValueError):
+        origin = {}
+    url, vcs, folder = origin.get("url", ""), origin.get("vcs_info"), origin.get("dir_info")
+    place, options = f"{package}[{extra}]", ""
+    if vcs is not None:
+        place += f" @ {vcs['vcs']}+{url}@{vcs['commit_id']}"
+    elif folder is not None:
+        place = f"{url2pathname(urlsplit(url).path)}[{extra}]"
+        options = "-e " if folder.get("editable") else ""
+    elif url:
+        place += f" @ {url}"
+    if vcs is not None and "subdirectory" in origin:
+        place += f"#subdirectory={origin['subdirectory']}"
+    installer = "pip install" if find_spec("pip") else f"uv pip install --python {quote(sys.prefix)}"
+    return f"{installer} {options}{quote(place)}"
 
 
 def read_files(path: Path, folder: Path) -> dict[Path, bytes]:

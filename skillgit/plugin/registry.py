@@ -22,7 +22,7 @@ from skillgit.domain.did_you_mean import did_you_mean
 from skillgit.domain.gate_policies import POLICIES, Comparison, Policy, Terms
 from skillgit.domain.gate_policies import POLICIES as OURS
 from skillgit.errors import NotFoundError, UsageError
-from skillgit.plugin.backend import Backend
+from skillgit.plugin.backend import Backend, BackendInfo
 from skillgit.plugin.card import CARD, read_card
 from skillgit.plugin.environment import Environment, EnvironmentInfo, PublishedRow
 from skillgit.plugin.plugin_identity import PluginSource, module_name, read_files, source_of_files, source_of_package
@@ -130,17 +130,32 @@ def _plugin(point: EntryPoint, brings: Distribution | None) -> Plugin:
 
 def find_environment(name: str, root: Path) -> Loaded[type[Environment]]:
     """Return the environment called ``name``, or the one at ``path/to/file.py:Class`` under ``root``."""
-    return cast("Loaded[type[Environment]]", _load(ENVIRONMENTS, "environment", name, root))
+    loaded = _with_info(_load(ENVIRONMENTS, "environment", name, root), EnvironmentInfo, "environment", name)
+    return cast("Loaded[type[Environment]]", loaded)
 
 
 def find_backend(name: str, root: Path) -> Loaded[type[Backend]]:
     """Return the backend called ``name``, or the one at ``path/to/file.py:Class`` under ``root``."""
-    return cast("Loaded[type[Backend]]", _load(BACKENDS, "backend", name, root))
+    loaded = _with_info(_load(BACKENDS, "backend", name, root), BackendInfo, "backend", name)
+    return cast("Loaded[type[Backend]]", loaded)
+
+
+def _with_info(loaded: Loaded[object], shape: type, kind: str, name: str) -> Loaded[object]:
+    """Return ``loaded`` if it is a class that says of itself what one of this kind does."""
+    if isinstance(loaded.cls, type) and isinstance(getattr(loaded.cls, "info", None), shape):
+        return loaded
+    problem = f"{kind} {name} has to be a class whose info is a {shape.__module__}.{shape.__name__}"
+    raise UsageError(problem, hint="docs/extending.md shows one")
 
 
 def find_strategy(name: str, root: Path) -> Loaded[type]:
     """Return the strategy called ``name``, or the one at ``path/to/file.py:Class`` under ``root``."""
     return cast("Loaded[type]", _load(STRATEGIES, "strategy", name, root))
+
+
+def load_from_file(name: str, root: Path) -> object:
+    """Return what is at ``path/to/file.py:Class`` under ``root``, of whichever kind it is."""
+    return _from_file("plug-in", name, root).cls
 
 
 def load_environment(name: str, root: Path) -> type[Environment]:
@@ -228,7 +243,9 @@ def _from_file(kind: str, name: str, root: Path) -> Loaded[object]:
     file_name, _, attribute = name.rpartition(":")
     path = (root / file_name).resolve()
     if not path.is_file():
-        raise NotFoundError(f"there is no {kind} file {path}", hint="the path is relative to the configuration file")
+        others = [other.name for other in path.parent.glob("*.py")]
+        hint = did_you_mean(path.name, others, otherwise="name a Python file, a colon and the class in it")
+        raise NotFoundError(f"there is no {kind} file {path}", hint=hint)
     try:
         files = read_files(path, path.parent)
         module = load_file(path, files)
@@ -243,7 +260,8 @@ def _attribute(module: ModuleType, attribute: str, name: str, kind: str) -> obje
         return getattr(module, attribute)
     except AttributeError:
         noun = "function" if kind == _CONVERSION else "class"
-        hint = "check the name after the colon"
+        names = [name for name, value in vars(module).items() if getattr(value, "__module__", "") == module.__name__]
+        hint = did_you_mean(attribute, names, otherwise=f"{module.__file__} has {', '.join(names) or 'none'}")
         raise UsageError(f"{kind} '{name}' has no {noun} '{attribute}'", hint=hint) from None
 
 

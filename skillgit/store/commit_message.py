@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from operator import attrgetter
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from skillgit.domain.address import Address, version_label
 from skillgit.domain.event import FACTS_OF, Event, OrderKey
@@ -176,8 +176,7 @@ _FEW = 1 << 10
 """Values that are kept of those that events repeat."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SlowText:
+class SlowText(NamedTuple):
     guidance: str
     memory: str
 
@@ -210,21 +209,11 @@ def _trailers(event: Event, evidence: str) -> Iterator[tuple[str, str]]:
     yield "Evidence", evidence
 
 
-def decode(text: str, slow: SlowText | None = None) -> Decoded:
-    """Return what the commit message ``text`` says; a TrailerError if it is not that of an event."""
+def decode(text: str, read_slow: Callable[[str], SlowText] | None = None) -> Decoded:
+    """Return what the commit message ``text`` says; a TrailerError if it is not that of an event.
 
-    def given(skill: str) -> SlowText:
-        if slow is None:
-            raise TrailerError(
-                f"the slow update of {skill} was read without the texts of its tree", hint="skillgit fsck"
-            )
-        return slow
-
-    return decode_with(text, given)
-
-
-def decode_with(text: str, read_slow: Callable[[str], SlowText]) -> Decoded:
-    """Like :func:`decode`; ``read_slow`` reads the texts of a slow update from the commit's tree by skill path."""
+    ``read_slow`` reads the texts of a slow update from the commit's tree by skill path.
+    """
     block = parse_block(text)
     try:
         event = _event(block, read_body(text), read_slow)
@@ -236,7 +225,7 @@ def decode_with(text: str, read_slow: Callable[[str], SlowText]) -> Decoded:
     return Decoded(event=event, evidence=evidence)
 
 
-def _event(block: TrailerBlock, body: dict[str, Any], read_slow: Callable[[str], SlowText]) -> Event:
+def _event(block: TrailerBlock, body: dict[str, Any], read_slow: Callable[[str], SlowText] | None) -> Event:
     kind = _KINDS.get(name := block.one("Event"))
     if kind is None:
         raise TrailerError(f"there is no event '{name}'", hint="install a newer skillgit")
@@ -264,6 +253,9 @@ def _event(block: TrailerBlock, body: dict[str, Any], read_slow: Callable[[str],
     if "cost" in FACTS_OF[kind].names:
         values["cost"] = read_cost(block.one("Cost"), block.all("Spent"))
     if kind is EventKind.SLOW_PROPOSED:
+        if read_slow is None:
+            sentence = f"the slow update of {values['skill']} was read without the texts of its tree"
+            raise TrailerError(sentence, hint="skillgit fsck")
         slow = read_slow(values["skill"])
         values |= {"guidance": verbatim(slow.guidance), "memory": slow.memory}
     return Event(kind=kind, **values)

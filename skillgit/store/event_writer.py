@@ -24,8 +24,8 @@ from skillgit.domain.untrusted.model_text import storable, verbatim
 from skillgit.errors import ConcurrentWriteError, ConflictError, InvariantError
 from skillgit.store import commit_message, history, history_reader, refs, tree
 from skillgit.store.commit_message import Recorded
-from skillgit.store.evidence import evidence_commit, evidence_tip, write_evidence
-from skillgit.store.git_binary import until_kept, write_again
+from skillgit.store.evidence import evidence_commit, last_link, write_evidence
+from skillgit.store.git_binary import keep, until_kept, write_again
 from skillgit.store.repo import Identity, Repo
 from skillgit.store.seals import note_own
 from skillgit.store.transaction import RefUpdate, update_refs
@@ -191,7 +191,8 @@ class RunWriter:
         if chain_end is not None and chain_end != self._tips.get(chain):
             updates.append(RefUpdate(name=chain, new=chain_end, old=self._tips.get(chain)))
         reason = f"skillgit: {record.event.kind}"
-        update_refs(self._repo, updates, identity=self._identity, reason=reason, write=write)
+        update_refs(self._repo, updates, identity=self._identity, reason=reason)
+        keep(self._repo, write)
         self._remember(record, updates, chain_end)
 
     def _derived(self, record: Recorded) -> list[RefUpdate]:
@@ -206,10 +207,12 @@ class RunWriter:
         if self._is_resumed or not self._records:
             return self._evidence
         last = self._records[-1]
-        tip = evidence_tip(self._repo, self._run, frozenset(record.commit for record in self._records))
-        if tip.event != last.commit and last.evidence and self._repo.has_object(last.evidence):
-            return evidence_commit(self._repo, last, self._signature(last.time), tip.last)
-        return tip.last
+        link = last_link(self._repo, self._run, frozenset(record.commit for record in self._records))
+        end = link.commit if link is not None else None
+        is_behind = link is None or link.event != last.commit
+        if is_behind and last.evidence and self._repo.has_object(last.evidence):
+            return evidence_commit(self._repo, last, self._signature(last.time), end)
+        return end
 
     def _remember(self, record: Recorded, updates: list[RefUpdate], chain_end: str | None) -> None:
         for update in updates:

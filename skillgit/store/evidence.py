@@ -12,7 +12,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 import pygit2
 
@@ -23,13 +22,11 @@ from skillgit.domain.ids import git_object_id
 from skillgit.domain.run_state import fold
 from skillgit.errors import InvariantError, SkillgitError
 from skillgit.store import history, refs, tree
+from skillgit.store.commit_message import Recorded
 from skillgit.store.git_binary import until_kept
-from skillgit.store.repo import Repo, message_of
+from skillgit.store.repo import Repo, first_parents, message_of
 from skillgit.store.seals import evidence_elsewhere, is_own
-from skillgit.store.transaction import RefUpdate, update_refs
-
-if TYPE_CHECKING:
-    from skillgit.store.commit_message import Recorded
+from skillgit.store.transaction import RefUpdate, write_refs
 
 PLAN = ("config.json", "environment.json", "pinned.json", "splits.json")
 """Settings, environment, and ids and digests of items."""
@@ -102,13 +99,6 @@ def _listed_files(repo: Repo, commit: str, tree_id: str) -> dict[str, bytes] | N
     return files if is_whole and all(ids[name] == git_object_id("blob", files[name]) for name in files) else None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EvidenceTip:
-    target: str | None  # what the ref points to now; absent without evidence
-    last: str | None  # the last commit whose event is in the history; the next one follows it
-    event: str | None  # the commit of the event that `last` belongs to
-
-
 def write_evidence(repo: Repo, files: Mapping[str, bytes]) -> str:
     """Write ``files`` and return the id of their tree; empty without files."""
     return str(tree.write_files(repo, files).id) if files else ""
@@ -132,13 +122,9 @@ def evidence_names(repo: Repo, tree_id: str) -> frozenset[str] | None:
     return frozenset(str(entry.name) for entry in root) if isinstance(root, pygit2.Tree) else None
 
 
-def evidence_tip(repo: Repo, run: str, events: frozenset[str]) -> EvidenceTip:
+def last_link(repo: Repo, run: str, events: frozenset[str]) -> EvidenceLink | None:
     """Return the end of the chain of ``run`` without evidence of events that never became visible after a kill."""
-    tip = repo.tip(refs.evidence_ref(run))
-    link = next((link for link in _links(repo, tip) if link.event in events), None)
-    if link is None:
-        return EvidenceTip(target=tip, last=None, event=None)
-    return EvidenceTip(target=tip, last=link.commit, event=link.event)
+    return next((link for link in _links(repo, repo.tip(refs.evidence_ref(run))) if link.event in events), None)
 
 
 def evidence_commit(repo: Repo, record: Recorded, signature: pygit2.Signature, parent: str | None) -> str:
@@ -173,11 +159,8 @@ def joined_chain(repo: Repo, mine: str, theirs: str) -> str:
 
 
 def _links(repo: Repo, end: str | None) -> Iterator[EvidenceLink]:
-    oid = end
-    while oid is not None:
-        commit = repo.commit(oid)
-        yield EvidenceLink(commit=oid, tree=str(commit.tree_id), event=_event_of(commit))
-        oid = str(commit.parent_ids[0]) if commit.parent_ids else None
+    for commit in first_parents(repo, end):
+        yield EvidenceLink(commit=str(commit.id), tree=str(commit.tree_id), event=_event_of(commit))
 
 
 def _event_of(commit: pygit2.Commit) -> str:
@@ -213,12 +196,6 @@ def lost_evidence(repo: Repo, run: str, records: Sequence[Recorded]) -> list[Rec
 _LIST = "trees"
 _LINE = re.compile(r"[0-9a-f]{40} [0-9a-f]{40}")
 _SHOWN = 60
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Dropped:
-    records: tuple[Recorded, ...]
-    size: int  # bytes of the files that nothing in the evidence of this run holds any more, before compression
 
 
 def dropped_trees(repo: Repo, run: str) -> frozenset[str]:
@@ -280,37 +257,45 @@ def spared(records: Sequence[Recorded], *, inheritance: bool = True) -> frozense
     return frozenset({*staying, *(parent for merge in merges for parent in merge.parents), commits[0]})
 
 
-def plan_drop(
-    repo: Repo, records: Sequence[Recorded], *, before: datetime, exempt: Collection[str], run: str
-) -> Dropped:
+def droppable(
+    repo: Repo, run: str, records: Sequence[Recorded], *, before: datetime, exempt: Collection[str]
+) -> tuple[list[Recorded], int]:
+    """Return the events of ``run`` whose evidence is older than ``before``, and the bytes that this frees.
+
+    These are the bytes, before compression, of files that nothing else in the evidence of this run holds.
+    """
     trees = kept_trees(repo, run)
     candidates = [record for record in records if record.evidence in trees]
-    old = tuple(record for record in candidates if record.time < before and record.commit not in exempt)
+    old = [record for record in candidates if record.time < before and record.commit not in exempt]
     old_trees = {record.evidence for record in old}
     staying = _blobs(repo, {record.evidence for record in candidates} - old_trees)
-    sizes = (tree.size_of(repo, oid) for oid in _blobs(repo, old_trees) - staying)
-    return Dropped(records=old, size=sum(sizes))
+    return old, sum(tree.size_of(repo, oid) for oid in _blobs(repo, old_trees) - staying)
 
 
-def drop(repo: Repo, run: str, records: Sequence[Recorded], plan: Dropped, clock: Callable[[], datetime]) -> None:
-    """Rewrite the evidence chain of ``run`` without what ``plan`` names, and record that. Hold the run's lock."""
-    tips = repo.tips()
-    commits = {record.commit for record in plan.records}
-    trees = kept_trees(repo, run)
-    chain, notice, time = refs.evidence_ref(run), refs.dropped_ref(run), clock()
+def drop(
+    repo: Repo, run: str, records: Sequence[Recorded], old: Sequence[Recorded], clock: Callable[[], datetime]
+) -> None:
+    """Rewrite the evidence chain of ``run`` without that of ``old`` events, and record that. Hold the run's lock."""
+    tips, trees, signature = repo.tips(), kept_trees(repo, run), repo.signature(clock())
+    commits = {record.commit for record in old}
+    staying = [record for record in records if record.commit not in commits and record.evidence in trees]
+    chain, notice = refs.evidence_ref(run), refs.dropped_ref(run)
 
-    def write() -> tuple[str | None, str]:
-        staying = [record for record in records if record.commit not in commits and record.evidence in trees]
-        return rebuilt_chain(repo, staying), _told(repo, run, plan, tips.get(notice), time)
+    def note() -> list[RefUpdate]:
+        before = tips.get(notice)
+        lines = (tree.read_file(repo, repo.commit(before).tree, _LIST) or b"").decode().splitlines() if before else []
+        lines += [f"{record.evidence} {record.commit}" for record in old]
+        files = {_LIST: "".join(f"{line}\n" for line in dict.fromkeys(lines)).encode()}
+        message = f"evidence of {len(old)} event{'' if len(old) == 1 else 's'} of {run} dropped\n"
+        commit = repo.write_commit(signature, message, tree.write_files(repo, files).id, [before])
+        return [RefUpdate(name=notice, new=commit, old=before)]
 
-    new, notice_tip = until_kept(repo, write)
-    updates = [
-        RefUpdate(name=chain, new=new, old=tips.get(chain)),
-        RefUpdate(name=notice, new=notice_tip, old=tips.get(notice)),
-    ]
-    # What is dropped is written down before it goes: a process that dies in between has dropped nothing.
-    for update in reversed(updates):
-        update_refs(repo, [update], reason=f"skillgit: drop evidence of {run}", write=write)
+    # what is dropped is written down before it goes: a process that dies in between has dropped nothing
+    reason = f"skillgit: drop evidence of {run}"
+    write_refs(repo, note, reason=reason)
+    write_refs(
+        repo, lambda: [RefUpdate(name=chain, new=rebuilt_chain(repo, staying), old=tips.get(chain))], reason=reason
+    )
 
 
 def rebuilt_chain(repo: Repo, records: Sequence[Recorded]) -> str | None:
@@ -320,16 +305,6 @@ def rebuilt_chain(repo: Repo, records: Sequence[Recorded]) -> str | None:
         if record.evidence:
             end = evidence_commit(repo, record, repo.commit(record.commit).committer, end)
     return end
-
-
-def _told(repo: Repo, run: str, plan: Dropped, before: str | None, time: datetime) -> str:
-    """Write the commit that names everything that was dropped so far."""
-    lines = (tree.read_file(repo, repo.commit(before).tree, _LIST) or b"").decode().splitlines() if before else []
-    lines += [f"{record.evidence} {record.commit}" for record in plan.records]
-    files = {_LIST: "".join(f"{line}\n" for line in dict.fromkeys(lines)).encode()}
-    count = len(plan.records)
-    message = f"evidence of {count} event{'' if count == 1 else 's'} of {run} dropped\n"
-    return repo.write_commit(repo.signature(time), message, tree.write_files(repo, files).id, [before])
 
 
 def _blobs(repo: Repo, trees: Collection[str]) -> set[str]:

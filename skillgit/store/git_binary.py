@@ -17,8 +17,9 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from io import FileIO
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import Protocol, TypeVar
 
 from skillgit.errors import NotFoundError, RevisionNotFoundError, UsageError
 from skillgit.lazy import loaded_on_use
@@ -26,8 +27,16 @@ from skillgit.lazy import loaded_on_use
 with loaded_on_use():
     import pygit2
 
-if TYPE_CHECKING:
-    from skillgit.store.repo import Repo
+
+class Folders(Protocol):
+    """A repository as far as its folders say all: for git, for locks and for the files of this user."""
+
+    git_dir: Path
+    common_dir: Path
+    workdir: Path | None
+
+    @property
+    def private_dir(self) -> Path: ...
 
 
 def common_dir(directory: Path, environ: Mapping[str, str]) -> Path | None:
@@ -83,9 +92,9 @@ def command(*arguments: str, hooks: bool = False) -> list[str]:
     return ["git", "--no-pager", *(word for setting in settings for word in ("-c", setting)), *arguments]
 
 
-def place_of(repo: Repo) -> list[str]:
+def place_of(repo: Folders) -> list[str]:
     """Return the options that lead git to ``repo`` even if the environment sets GIT_DIR, as in a hook."""
-    return [f"--git-dir={repo.raw.path}", *([f"--work-tree={repo.workdir}"] if repo.workdir else [])]
+    return [f"--git-dir={repo.git_dir}", *([f"--work-tree={repo.workdir}"] if repo.workdir else [])]
 
 
 _ELSEWHERE = frozenset(
@@ -108,7 +117,7 @@ def quiet(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def git(
-    repo: Repo, *arguments: str, hooks: bool = False, stdin: bytes = b"", beside: Mapping[str, str] | None = None
+    repo: Folders, *arguments: str, hooks: bool = False, stdin: bytes = b"", beside: Mapping[str, str] | None = None
 ) -> GitResult:
     """Run git at the top of ``repo``, with the variables ``beside`` added; a NotFoundError without git."""
     line = command("-C", str(repo.workdir or repo.common_dir), *place_of(repo), *arguments, hooks=hooks)
@@ -123,18 +132,12 @@ def _run(line: Sequence[str], environ: Mapping[str, str], stdin: bytes = b"") ->
     return GitResult(code=process.returncode, out=process.stdout, error=process.stderr.decode(errors="replace").strip())
 
 
-def work_trees(repo: Repo) -> list[dict[str, str]]:
-    """Return what git says of each work tree, such as its folder, ``worktree``, and its ``branch``."""
-    output = git(repo, "worktree", "list", "--porcelain").out.decode(errors="surrogateescape")
-    return [dict(row.partition(" ")[::2] for row in entry.split("\n") if row) for entry in output.split("\n\n")]
-
-
 _DAY = 24 * 60 * 60
 _PRESENT = frozenset({"now", "today"})
 _HINT = "write it like 2026-11-21T12:00:00Z, 2026-11-21, yesterday or '2 days ago'"
 
 
-def moment(repo: Repo, text: str, now: datetime) -> int:
+def moment(repo: Folders, text: str, now: datetime) -> int:
     """Return the seconds since 1970 that ``text`` names: RFC 3339 (local midnight by default), else as git reads it."""
     expression = text.strip()
     if expression.lower() == "tomorrow":
@@ -151,7 +154,7 @@ def moment(repo: Repo, text: str, now: datetime) -> int:
     return answer
 
 
-def _ask_git(repo: Repo, text: str, now: datetime) -> int:
+def _ask_git(repo: Folders, text: str, now: datetime) -> int:
     present = {"GIT_TEST_DATE_NOW": str(int(now.timestamp()))}
     answer = git(repo, "rev-parse", f"--since={text}", beside=present).out.decode(errors="replace")
     match = re.fullmatch(r"--max-age=(\d+)", answer.strip())
@@ -169,37 +172,40 @@ _LONG_PATIENCE_S = 600.0
 """How long a process that ends waits for a git that may prune what it wrote."""
 _PAUSE_S = 0.01
 _PRUNING = frozenset({"gc", "maintenance", "prune", "repack", "git-gc", "git-maintenance", "git-prune", "git-repack"})
-_writes: list[tuple[Repo, frozenset[int], Callable[[], object]]] = []
+_writes: list[tuple[Folders, frozenset[int], Callable[[], object]]] = []
 """What git may prune yet: where, which processes may do it, and what writes it again."""
 _holding = threading.RLock()
 
 
-def git_is_at_work(repo: Repo) -> bool:
+def git_is_at_work(repo: Folders) -> bool:
     """Say whether a process of git's runs in a folder of ``repo``; False where processes cannot be listed."""
     return any(True for _ in _processes(repo))
 
 
-def _pruning(repo: Repo) -> frozenset[int]:
+def _pruning(repo: Folders) -> frozenset[int]:
     return frozenset(process for process, words in _processes(repo) if not _PRUNING.isdisjoint(words))
 
 
-def _processes(repo: Repo) -> Iterator[tuple[int, list[str]]]:
+def _processes(repo: Folders) -> Iterator[tuple[int, list[str]]]:
     """Yield git's processes that run in a folder of ``repo`` and their command lines, except other users'."""
     inside = [folder.resolve() for folder in (repo.workdir, repo.common_dir) if folder is not None]
-    for process in _PROCESSES.glob("[0-9]*"):
+    for process in list(os.scandir(_PROCESSES)) if _PROCESSES.is_dir() else ():
+        if not process.name.isdecimal():
+            continue
         try:
-            name = (process / "comm").read_text().strip()
-            if name == "git" or name.startswith("git-"):
-                folder = (process / "cwd").readlink()
+            with FileIO(f"{process.path}/comm") as comm:  # a machine has hundreds, and each event looks at all
+                name = comm.read().strip()
+            if name == b"git" or name.startswith(b"git-"):
+                folder = Path(process.path, "cwd").readlink()
                 if any(folder.is_relative_to(own) for own in inside):
-                    words = (process / "cmdline").read_bytes().decode(errors="replace").split("\0")
+                    words = Path(process.path, "cmdline").read_bytes().decode(errors="replace").split("\0")
                     yield int(process.name), [word.rpartition("/")[2] for word in words]
         except OSError:
             # it has ended, or is someone else's
             continue
 
 
-def until_kept(repo: Repo, write: Callable[[], _T]) -> _T:
+def until_kept(repo: Folders, write: Callable[[], _T]) -> _T:
     """Return what ``write`` returns, repeated while git prunes what it needs; that makes the same objects again."""
     patience, unseen = time.monotonic() + _PATIENCE_S, 0
     while True:
@@ -213,7 +219,7 @@ def until_kept(repo: Repo, write: Callable[[], _T]) -> _T:
         write_again()
 
 
-def keep(repo: Repo, write: Callable[[], object]) -> None:
+def keep(repo: Folders, write: Callable[[], object]) -> None:
     """Write ``write``'s objects again, now, later and at exit, while a git runs that may prune what refs lead to."""
     with _holding:
         if not _writes:
@@ -229,10 +235,10 @@ def write_again() -> None:
         entries = list(_writes)
         _writes.clear()  # what is written here asks for nothing of it
         try:
-            working = {repo: _pruning(repo) for repo, _, _ in entries}
+            working = {repo: _pruning(repo) for repo, processes, _ in entries if processes}
             for repo, _, write in entries:
                 until_kept(repo, write)
-            entries = [(repo, processes, write) for repo, processes, write in entries if processes & working[repo]]
+            entries = [entry for entry in entries if entry[1] & working.get(entry[0], frozenset())]
         finally:
             _writes[:] = entries
 

@@ -20,111 +20,88 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from skillgit.domain.event import Event
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.gate_decision import Decision
 from skillgit.errors import HistoryError
-from skillgit.lazy import loaded_on_use
-from skillgit.store import refs
-from skillgit.store.git_binary import until_kept
-from skillgit.store.repo import Repo, message_of
-from skillgit.store.transaction import RefUpdate, update_refs
-
-with loaded_on_use():
-    from skillgit.store import history_reader, trailers
-
-if TYPE_CHECKING:
-    from skillgit.store.commit_message import Recorded
-
+from skillgit.store import refs, trailers
+from skillgit.store.commit_message import Recorded
+from skillgit.store.repo import Repo, first_parents, message_of
+from skillgit.store.transaction import RefUpdate, update_refs, write_refs
 
 _SUBJECT = re.compile(r"fold (?P<branch>rejected/\S+)\n")
 _LINKED = 2
 """Parents of an attic commit that is not the first: the attic before it, and the candidate."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Folded:
-    branch: str  # the full name of the branch that it was on
-    commit: str
-
-
-def read_attic(repo: Repo, tip: str) -> list[Folded]:
-    """Return the candidates in the chain that ends at ``tip``, oldest first; a HistoryError if it is not an attic."""
-    candidates: list[Folded] = []
-    oid: str | None = tip
-    while oid is not None:
-        commit = repo.commit(oid)
+def read_attic(repo: Repo, tip: str) -> dict[str, str]:
+    """Return branch to candidate in the chain that ends at ``tip``, oldest first; a HistoryError if it is no attic."""
+    candidates: list[tuple[str, str]] = []
+    end: str | None = tip
+    while end is not None:
+        commit = repo.commit(end)
         parents = [str(parent) for parent in commit.parent_ids]
         match = _SUBJECT.match(message_of(commit))
         branch = f"refs/heads/{match['branch']}" if match else ""
         ref = refs.parse(branch)
         if ref is None or ref.kind is not refs.RefKind.REJECTED or not 1 <= len(parents) <= _LINKED:
-            raise HistoryError(f"commit {oid[:12]} of the attic folds no candidate", hint="skillgit fsck")
-        candidates.append(Folded(branch=branch, commit=parents[-1]))
-        oid = parents[0] if len(parents) == _LINKED else None
-    return candidates[::-1]
+            raise HistoryError(f"commit {end[:12]} of the attic folds no candidate", hint="skillgit fsck")
+        candidates.append((branch, parents[-1]))
+        end = parents[0] if len(parents) == _LINKED else None
+    return dict(reversed(candidates))
 
 
-def foldable(run: str, tips: Mapping[str, str]) -> list[Folded]:
-    """Return the local branches with refused candidates of ``run``, in order."""
+def foldable(run: str, tips: Mapping[str, str]) -> dict[str, str]:
+    """Return the local branches with refused candidates of ``run``, in order, with their commits."""
     own = {name: ref for name in sorted(tips) if (ref := refs.parse(name)) and ref.run == run and not ref.remote}
-    return [Folded(branch=name, commit=tips[name]) for name, ref in own.items() if ref.kind is refs.RefKind.REJECTED]
+    return {name: tips[name] for name, ref in own.items() if ref.kind is refs.RefKind.REJECTED}
 
 
-def fold(repo: Repo, run: str) -> list[Folded]:
+def fold(repo: Repo, run: str) -> dict[str, str]:
     """Move refused candidates into the attic and return them; it grows first, so a kill in between loses nothing."""
-    tips = repo.tips()
-    attic = refs.attic_ref(run)
-    tip = tips.get(attic)
-    moving = foldable(run, tips)
-    oids = {entry.branch: entry.commit for entry in read_attic(repo, tip)} if tip else {}
-    for entry in moving:
-        if oids.get(entry.branch, entry.commit) != entry.commit:
+    tips, attic, reason = repo.tips(), refs.attic_ref(run), f"skillgit: fold {run}"
+    tip, moving = tips.get(attic), foldable(run, tips)
+    there = read_attic(repo, tip) if tip else {}
+    for branch, commit in moving.items():
+        if there.get(branch, commit) != commit:
             raise HistoryError(
-                f"{refs.short(entry.branch)} is not the candidate that the attic has under that name",
-                hint=f"look at both: git show {oids[entry.branch][:12]} {entry.commit[:12]}; then delete the wrong one",
+                f"{refs.short(branch)} is not the candidate that the attic has under that name",
+                hint=f"look at both: git show {there[branch][:12]} {commit[:12]}; then delete the wrong one",
             )
+    new, end = {branch: commit for branch, commit in moving.items() if branch not in there}, tip
+    if new:
 
-    def write() -> str | None:
-        return extended(repo, tip, [entry for entry in moving if entry.branch not in oids])
+        def write() -> list[RefUpdate]:
+            return [RefUpdate(name=attic, new=extended(repo, tip, new), old=tip)]
 
-    new, reason = until_kept(repo, write), f"skillgit: fold {run}"
-    if new != tip:
-        update_refs(repo, [RefUpdate(name=attic, new=new, old=tip)], reason=reason, write=write)
-    guard = RefUpdate(name=attic, new=new, old=new)
-    deletions = [RefUpdate(name=entry.branch, new=None, old=entry.commit) for entry in moving]
+        (grown,) = write_refs(repo, write, reason=reason)
+        end = grown.new
+    deletions = [RefUpdate(name=branch, new=None, old=commit) for branch, commit in moving.items()]
     if deletions:
-        update_refs(repo, [guard, *deletions], reason=reason)
+        update_refs(repo, [RefUpdate(name=attic, new=end, old=end), *deletions], reason=reason)
     return moving
 
 
-def extended(repo: Repo, tip: str | None, candidates: Sequence[Folded]) -> str | None:
+def extended(repo: Repo, tip: str | None, candidates: Mapping[str, str]) -> str | None:
     """Append ``candidates`` to the chain that ends at ``tip`` and return its new end; no ref moves."""
-    end = tip
-    for entry in candidates:
-        candidate = repo.commit(entry.commit)
-        message = f"fold {refs.short(entry.branch)}\n\n{message_of(candidate).partition(chr(10))[0]}\n"
-        end = repo.write_commit(candidate.committer, message, candidate.tree_id, [end, entry.commit])
-    return end
+    for branch, oid in candidates.items():
+        candidate = repo.commit(oid)
+        message = f"fold {refs.short(branch)}\n\n{message_of(candidate).partition(chr(10))[0]}\n"
+        tip = repo.write_commit(candidate.committer, message, candidate.tree_id, [tip, oid])
+    return tip
 
 
-def unfold(repo: Repo, run: str) -> list[Folded]:
+def unfold(repo: Repo, run: str) -> dict[str, str]:
     """Restore the branch of every candidate in the attic of ``run`` and remove the attic; return the candidates."""
-    tips = repo.tips()
-    attic = refs.attic_ref(run)
+    tips, attic, reason = repo.tips(), refs.attic_ref(run), f"skillgit: unfold {run}"
     tip = tips.get(attic)
     if tip is None:
-        return []
+        return {}
     candidates = read_attic(repo, tip)
-    updates = [
-        RefUpdate(name=candidate.branch, new=candidate.commit, old=None)
-        for candidate in candidates
-        if tips.get(candidate.branch) != candidate.commit
-    ]
-    guard, reason = RefUpdate(name=attic, new=tip, old=tip), f"skillgit: unfold {run}"
-    update_refs(repo, [guard, *updates], reason=reason)
+    missing = {branch: commit for branch, commit in candidates.items() if tips.get(branch) != commit}
+    branches = [RefUpdate(name=branch, new=commit, old=None) for branch, commit in missing.items()]
+    update_refs(repo, [RefUpdate(name=attic, new=tip, old=tip), *branches], reason=reason)
     update_refs(repo, [RefUpdate(name=attic, new=None, old=tip)], reason=reason)
     return candidates
 
@@ -183,7 +160,7 @@ def _before_the_parting(
         for name, source in ours.items()
         if source.ref.kind is refs.RefKind.REJECTED and name not in theirs
     ]
-    for commit in history_reader.first_parents(repo, ours[line].tip):
+    for commit in first_parents(repo, ours[line].tip):
         if str(commit.id) == theirs[line].tip:
             break
         if trailers.has_trailers(message_of(commit)) and trailers.parse_block(message_of(commit)).one("Step"):
@@ -205,7 +182,7 @@ def _by_remote(repo: Repo, run: str, tips: Mapping[str, str]) -> dict[str, dict[
             continue
         theirs = remotes.setdefault(ref.remote, {})
         if ref.kind is not refs.RefKind.ATTIC:
-            theirs[ref.local if ref.remote else name] = Source(ref=ref, actual=name, tip=tip)
+            theirs[ref.local] = Source(ref=ref, actual=name, tip=tip)
         elif ref.remote:
             for branch, source in _candidates(repo, name, tip).items():
                 theirs.setdefault(branch, source)
@@ -214,8 +191,8 @@ def _by_remote(repo: Repo, run: str, tips: Mapping[str, str]) -> dict[str, dict[
 
 def _candidates(repo: Repo, attic: str, tip: str) -> dict[str, Source]:
     """Return branch to source for candidates in another repository's attic; writing an event makes them branches."""
-    pairs = ((entry, refs.parse(entry.branch)) for entry in read_attic(repo, tip))
-    return {entry.branch: Source(ref=ref, actual=attic, tip=entry.commit) for entry, ref in pairs if ref is not None}
+    pairs = ((oid, refs.parse(branch)) for branch, oid in read_attic(repo, tip).items())
+    return {ref.local: Source(ref=ref, actual=attic, tip=oid) for oid, ref in pairs if ref is not None}
 
 
 def versions(records: Iterable[Recorded]) -> dict[int, str]:

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 import pygit2
 
@@ -33,38 +33,22 @@ from skillgit.errors import (
 from skillgit.store import commit_message, history, refs, trailers, tree
 from skillgit.store.commit_message import Decoded, Recorded, SlowText
 from skillgit.store.history import Source
-from skillgit.store.repo import REPAIR, Repo, author_of, message_of
+from skillgit.store.repo import REPAIR, Repo, author_of, first_parents, message_of
+
+Link = tuple[pygit2.Commit, Decoded | None]
+"""A commit, and what its trailers say, if it has any."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Link:
-    commit: pygit2.Commit
-    trailers: Decoded | None  # what its trailers say; absent for a commit without trailers
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LinePosition:
+class LinePosition(NamedTuple):
     run: str
     skill: str
     version: int = -1  # the current version; -1 before the first event
-    step: int = 0
-    epoch: int = 0
-
-
-def first_parents(repo: Repo, tip: str) -> Iterator[pygit2.Commit]:
-    """Yield the commit ``tip``, its first parent and so on, as far as there is one."""
-    oid: str | pygit2.Oid | None = tip
-    while oid is not None:
-        commit = repo.commit(str(oid))
-        yield commit
-        parents = commit.parent_ids
-        oid = parents[0] if parents else None
 
 
 def decoded(repo: Repo, commit: pygit2.Commit) -> Decoded:
     """Return what the trailers of ``commit`` say; a HistoryError if it has none, or they cannot be read."""
     try:
-        return commit_message.decode_with(message_of(commit), lambda skill: _slow_text(repo, commit.tree, skill))
+        return commit_message.decode(message_of(commit), lambda skill: _slow_text(repo, commit.tree, skill))
     except HistoryError as error:
         raise type(error)(f"commit {str(commit.id)[:12]}: {error.message}", hint=error.hint) from error
 
@@ -86,15 +70,14 @@ def _links(repo: Repo, branch: Source, boundary: AbstractSet[str]) -> tuple[list
             end = dead_ends[str(commit.id)]
             break
         try:
-            has_event = trailers.has_trailers(message_of(commit))
-            link = Link(commit=commit, trailers=decoded(repo, commit) if has_event else None)
+            content = decoded(repo, commit) if trailers.has_trailers(message_of(commit)) else None
         except HistoryError as error:
             end = dead_ends[str(commit.id)] = type(error)(error.message, hint=error.hint)
             break
-        chain.append(link)
-        if link.trailers is not None and link.trailers.event.kind is EventKind.RUN_STARTED:
+        chain.append((commit, content))
+        if content is not None and content.event.kind is EventKind.RUN_STARTED:
             return chain[::-1], None
-    dead_ends.update((str(link.commit.id), end) for link in chain)
+    dead_ends.update((str(commit.id), end) for commit, _ in chain)
     if end is not None:
         raise type(end)(end.message, hint=end.hint)
     if repo.raw.is_shallow:
@@ -105,7 +88,7 @@ def _links(repo: Repo, branch: Source, boundary: AbstractSet[str]) -> tuple[list
 
 
 def place_of(repo: Repo, oid: str) -> LinePosition:
-    """Return skill and version at the commit ``oid`` of a line, without step and epoch."""
+    """Return run, skill and version at the commit ``oid`` of a line."""
     bare: list[pygit2.Commit] = []
     for commit in first_parents(repo, oid):
         if not trailers.has_trailers(message_of(commit)):
@@ -115,7 +98,7 @@ def place_of(repo: Repo, oid: str) -> LinePosition:
         if block.one("Version"):
             skill = block.token("Skill")
             edits = sum(changes_skill(candidate, skill) for candidate in bare)
-            return LinePosition(run=block.token("Run"), skill=skill, version=block.integer("Version") + edits)
+            return LinePosition(block.token("Run"), skill, block.integer("Version") + edits)
     raise TrailerError(f"commit {oid[:12]} is on no run's line", hint="skillgit log shows the commits that are")
 
 
@@ -127,22 +110,21 @@ def changes_skill(commit: pygit2.Commit, skill: str) -> bool:
 
 def placed(repo: Repo, chain: Iterable[Link], before: LinePosition, sides: Sequence[Recorded]) -> Iterator[Recorded]:
     """Yield the events of the line; an edit comes after those of ``sides``, side events on older versions."""
-    version, step, epoch = before.version, before.step, before.epoch
-    for link in chain:
-        if link.trailers is None:
-            if changes_skill(link.commit, before.skill):
+    version, step, epoch = before.version, 0, 0
+    for commit, content in chain:
+        if content is None:
+            if changes_skill(commit, before.skill):
                 earlier = [(side.event.step, side.event.epoch) for side in sides if side.at <= version]
                 step, epoch = max([(step, epoch), *earlier])
                 version += 1
-                position = replace(before, version=version, step=step, epoch=epoch)
-                yield _edit(repo, link.commit, position)
+                yield _edit(repo, commit, LinePosition(before.run, before.skill, version), step, epoch)
             continue
-        event = link.trailers.event
-        _check_place(link.commit, event)
+        event = content.event
+        _check_place(commit, event)
         step, epoch = max((step, epoch), (event.step, event.epoch))
         # Counted, not taken from the trailers: a forged number must not change the order of events.
         version += event.new_version is not None
-        yield recorded(link.commit, link.trailers, version)
+        yield recorded(commit, content, version)
 
 
 def _check_place(commit: pygit2.Commit, event: Event) -> None:
@@ -156,7 +138,7 @@ def _check_place(commit: pygit2.Commit, event: Event) -> None:
         )
 
 
-def _edit(repo: Repo, commit: pygit2.Commit, position: LinePosition) -> Recorded:
+def _edit(repo: Repo, commit: pygit2.Commit, position: LinePosition, step: int, epoch: int) -> Recorded:
     """Return the edit that a person made with ``commit``, after which the run is at ``position``."""
     body = commit_message.read_free_body(message_of(commit))
     try:
@@ -168,8 +150,8 @@ def _edit(repo: Repo, commit: pygit2.Commit, position: LinePosition) -> Recorded
         kind=EventKind.EDITED,
         run=position.run,
         skill=position.skill,
-        epoch=position.epoch,
-        step=position.step,
+        epoch=epoch,
+        step=step,
         **body,
         version=position.version,
         base=position.version - 1,
@@ -233,24 +215,20 @@ def read_new(repo: Repo, run: str, since: Mapping[str, str], now: Mapping[str, s
         raise RevisionNotFoundError(f"there is no run '{run}'", hint="skillgit runs")
     boundary = frozenset(since.values())
     chain, stop = _links(repo, branches[0], boundary)
-    on_line = {str(link.commit.id) for link in chain}
+    on_line = {str(commit.id) for commit, _ in chain}
     records = {record.commit: record for branch in branches[1:] for record in _side(repo, branch, boundary)}
     # A branch that someone moved may lead to an event that another one has already.
     sides = [record for commit, record in records.items() if commit not in on_line]
-    before = _place_before(repo, run, chain, stop)
-    if stop is not None and any(link.trailers is None and changes_skill(link.commit, before.skill) for link in chain):
+    if stop is not None and chain:
+        before = place_of(repo, stop)
+    else:
+        first = chain[0][1] if chain else None
+        before = LinePosition(run, first.event.skill if first is not None else "")
+    if stop is not None and any(content is None and changes_skill(commit, before.skill) for commit, content in chain):
         # The step of an edit depends on everything before it.
-        fresh = {*(str(link.commit.id) for link in chain), *(record.commit for record in sides)}
+        fresh = {*on_line, *(record.commit for record in sides)}
         return [record for record in read_new(repo, run, {}, now) if record.commit in fresh]
     return sorted((*placed(repo, chain, before, sides), *sides), key=lambda record: record.order)
-
-
-def _place_before(repo: Repo, run: str, chain: list[Link], stop: str | None) -> LinePosition:
-    """Return the position of the run before the commits of ``chain``, which follow the commit ``stop``."""
-    first = chain[0].trailers if chain else None
-    if stop is None or not chain:
-        return LinePosition(run=run, skill=first.event.skill if first is not None else "")
-    return place_of(repo, stop)
 
 
 def _side(repo: Repo, branch: history.Source, boundary: frozenset[str]) -> list[Recorded]:

@@ -8,18 +8,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING
 
 from pygit2 import Blob, Commit, GitError, Object, Oid, Tree
 
 from skillgit.domain.finding import Finding
 from skillgit.domain.untrusted.file_names import DEPTH
+from skillgit.store.commit_message import Recorded
 from skillgit.store.git_binary import git
-from skillgit.store.repo import Repo
-
-if TYPE_CHECKING:
-    from skillgit.store.commit_message import Recorded
-
+from skillgit.store.repo import Repo, object_folders
 
 __all__ = ["Blob", "Commit", "GitError", "Object", "Oid", "Tree"]
 """What git calls the things that checks look at; only the store imports pygit2."""
@@ -84,7 +80,8 @@ class Damage:
 
 def damaged_files(repo: Repo) -> list[Damage]:
     """Return the files of the object store, those of alternates included, that cannot be read as git wrote them."""
-    return [damage for folder in object_folders(repo) for damage in (*_loose(folder), *_packs(folder))]
+    folders = [folder for folder in object_folders(repo.common_dir) if folder.is_dir()]
+    return [damage for folder in folders for damage in (*_loose(folder), *_packs(folder))]
 
 
 def set_aside(repo: Repo, damage: Damage) -> Path:
@@ -92,21 +89,6 @@ def set_aside(repo: Repo, damage: Damage) -> Path:
     folder = repo.private_dir / "damaged"
     folder.mkdir(exist_ok=True)
     return damage.path.rename(folder / f"{damage.path.parent.name}{damage.path.name}")
-
-
-def object_folders(repo: Repo) -> list[Path]:
-    """Return the repository's object folder and those of its alternates."""
-    folders: list[Path] = []
-    waiting = [repo.common_dir / "objects"]
-    while waiting:
-        folder = waiting.pop().resolve()
-        if folder in folders or not folder.is_dir():
-            continue
-        folders.append(folder)
-        alternates = folder / "info" / "alternates"
-        lines = alternates.read_text().splitlines() if alternates.is_file() else []
-        waiting.extend(folder / line for line in lines if line and not line.startswith("#"))
-    return folders
 
 
 def _loose(objects: Path) -> Iterator[Damage]:

@@ -21,7 +21,7 @@ from typing import Self
 
 from skillgit.errors import ConflictError, RunLockedError
 from skillgit.files import is_held, locked, open_plain, read_plain
-from skillgit.store.repo import Repo
+from skillgit.store.git_binary import Folders
 
 _PREFIX, _SUFFIX = "run-", ".lock"
 _FACTS = 1 << 12
@@ -32,18 +32,18 @@ _TRIES = 5
 _PAUSE_S = 0.01
 
 
-def repo_lock(repo: Repo) -> AbstractContextManager[None]:
+def repo_lock(repo: Folders) -> AbstractContextManager[None]:
     """Hold the repository-wide lock; waits for it, since it is held only for a change of refs."""
     return _held(repo, "lock")
 
 
-def notes_lock(repo: Repo) -> AbstractContextManager[None]:
+def notes_lock(repo: Folders) -> AbstractContextManager[None]:
     """Hold the lock of the notes while they are read and written; :func:`repo_lock` may be taken inside."""
     return _held(repo, "notes.lock")
 
 
 @contextmanager
-def _held(repo: Repo, name: str) -> Iterator[None]:
+def _held(repo: Folders, name: str) -> Iterator[None]:
     with locked(_opened(repo, name)):
         yield
 
@@ -54,7 +54,7 @@ class RunLock:
     prefix = _PREFIX
     busy = "run {} is being trained"
 
-    def __init__(self, repo: Repo, run: str, clock: Callable[[], datetime]) -> None:
+    def __init__(self, repo: Folders, run: str, clock: Callable[[], datetime]) -> None:
         self._repo = repo
         self._name = f"{self.prefix}{run}{_SUFFIX}"
         self._run = run
@@ -97,7 +97,7 @@ class ProposalLock(RunLock):
     busy = "a proposal of {} is being made"
 
 
-def live_runs(repo: Repo) -> dict[str, int]:
+def live_runs(repo: Folders) -> dict[str, int]:
     """Return the runs that a process is writing now, with the id of that process."""
     runs: dict[str, int] = {}
     for path in sorted(repo.private_dir.glob(f"{_PREFIX}*{_SUFFIX}")):
@@ -109,14 +109,14 @@ def live_runs(repo: Repo) -> dict[str, int]:
     return runs
 
 
-def _opened(repo: Repo, name: str) -> int:
+def _opened(repo: Folders, name: str) -> int:
     try:
         return open_plain(repo.private_dir / name, os.O_RDWR | os.O_CREAT)
     except OSError as error:
         raise unwritable(repo, error.strerror or str(error)) from error
 
 
-def unwritable(repo: Repo, reason: str) -> ConflictError:
+def unwritable(repo: Folders, reason: str) -> ConflictError:
     return ConflictError(
         f"the repository at '{repo.common_dir}' cannot be written: {reason}",
         hint=f"look who owns it, and whether its disk is read-only: ls -ld {repo.common_dir}",
@@ -147,25 +147,25 @@ def _holder(path: Path) -> dict[str, str]:
 _PROGRESS = ".progress"
 
 
-def publish(repo: Repo, run: str, document: bytes) -> None:
+def publish(repo: Folders, run: str, document: bytes) -> None:
     """Replace the progress of ``run``: readers see all of the old or all of the new; nothing is forced to the disk."""
     _replace(_progress(repo, run), document)
 
 
-def published(repo: Repo, run: str) -> bytes | None:
+def published(repo: Folders, run: str) -> bytes | None:
     try:
         return read_plain(_progress(repo, run))
     except OSError:
         return None
 
 
-def published_runs(repo: Repo) -> list[str]:
+def published_runs(repo: Folders) -> list[str]:
     """Return the runs with published progress, the latest first."""
     entries = [(path.stat().st_mtime, path.name) for path in repo.private_dir.glob(f"{_PREFIX}*{_PROGRESS}")]
     return [name.removeprefix(_PREFIX).removesuffix(_PROGRESS) for _, name in sorted(entries, reverse=True)]
 
 
-def request_stop(repo: Repo, run: str, pid: int) -> None:
+def request_stop(repo: Folders, run: str, pid: int) -> None:
     """Ask process ``pid`` to stop after the current step of ``run``."""
     try:
         _replace(_request(repo, run), str(pid).encode())
@@ -175,7 +175,7 @@ def request_stop(repo: Repo, run: str, pid: int) -> None:
         ) from error
 
 
-def stop_requested(repo: Repo, run: str) -> int:
+def stop_requested(repo: Folders, run: str) -> int:
     """Return the process that was asked to stop; 0 if none was. A process ignores requests to earlier ones."""
     try:
         return int(read_plain(_request(repo, run)))
@@ -183,7 +183,7 @@ def stop_requested(repo: Repo, run: str) -> int:
         return 0
 
 
-def withdraw_stop(repo: Repo, run: str) -> None:
+def withdraw_stop(repo: Folders, run: str) -> None:
     _request(repo, run).unlink(missing_ok=True)
 
 
@@ -194,9 +194,9 @@ def _replace(path: Path, content: bytes) -> None:
     young.replace(path)
 
 
-def _progress(repo: Repo, run: str) -> Path:
+def _progress(repo: Folders, run: str) -> Path:
     return repo.private_dir / f"{_PREFIX}{run}{_PROGRESS}"
 
 
-def _request(repo: Repo, run: str) -> Path:
+def _request(repo: Folders, run: str) -> Path:
     return repo.private_dir / f"{_PREFIX}{run}.stop"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import partial
 
 import pygit2
 from pygit2.enums import FileMode
@@ -14,11 +13,10 @@ from skillgit.domain.proposal import Feedback
 from skillgit.domain.untrusted.json_limits import loads
 from skillgit.errors import ConcurrentWriteError
 from skillgit.store import refs
-from skillgit.store.git_binary import until_kept
 from skillgit.store.lock import notes_lock, unwritable
 from skillgit.store.repo import Repo
-from skillgit.store.transaction import RefUpdate, update_refs
-from skillgit.store.tree import content_of, size_of
+from skillgit.store.transaction import RefUpdate, write_refs
+from skillgit.store.tree import content_of, edited, size_of
 
 _TRIES = 5
 _OID_LENGTH = 40
@@ -65,38 +63,24 @@ def read(repo: Repo, commit: str) -> list[dict[str, object]]:
 
 def _append(repo: Repo, notes: Mapping[str, Sequence[Mapping[str, object]]], time: datetime) -> None:
     tip = repo.tip(refs.NOTES)
-    write = partial(_written, repo, notes, tip, repo.signature(time))
-    update = RefUpdate(name=refs.NOTES, new=until_kept(repo, write), old=tip)
-    update_refs(repo, [update], reason="skillgit: notes", write=write)
-
-
-def _written(
-    repo: Repo, notes: Mapping[str, Sequence[Mapping[str, object]]], tip: str | None, signature: pygit2.Signature
-) -> str:
+    signature = repo.signature(time)
     root = repo.commit(tip).tree if tip else None
+    # git may have spread the notes over folders of two characters
     there = dict(_entries(root)) if root is not None else {}
-    builder = repo.raw.TreeBuilder(root) if root is not None else repo.raw.TreeBuilder()
-    for oid, objects in notes.items():
-        path, blob = there.get(oid, (oid, None))
-        lines = _lines(repo, blob) if blob is not None else []
-        lines += [json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":")) for value in objects]
-        content = "".join(f"{line}\n" for line in dict.fromkeys(lines))
-        _put(repo, builder, path, repo.write_blob(content.encode()))
     message = f"Notes of {len(notes)} commit{'s' if len(notes) > 1 else ''}\n"
-    return repo.write_commit(signature, message, builder.write(), [tip])
 
+    def write() -> list[RefUpdate]:
+        entries: dict[str, tuple[pygit2.Oid, FileMode] | None] = {}
+        for oid, objects in notes.items():
+            path, blob = there.get(oid, (oid, None))
+            lines = _lines(repo, blob) if blob is not None else []
+            lines += [json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":")) for value in objects]
+            content = "".join(f"{line}\n" for line in dict.fromkeys(lines))
+            entries[path] = repo.write_blob(content.encode()), FileMode.BLOB
+        commit = repo.write_commit(signature, message, edited(repo, root, entries).id, [tip])
+        return [RefUpdate(name=refs.NOTES, new=commit, old=tip)]
 
-def _put(repo: Repo, builder: pygit2.TreeBuilder, path: str, blob: pygit2.Oid) -> None:
-    """Set ``path``, which git may have spread over folders of two characters, to ``blob``."""
-    head, slash, rest = path.partition("/")
-    if not slash:
-        builder.insert(head, blob, FileMode.BLOB)
-        return
-    entry = builder.get(head)
-    below = repo.raw[entry.id] if entry is not None else None
-    inner = repo.raw.TreeBuilder(below) if isinstance(below, pygit2.Tree) else repo.raw.TreeBuilder()
-    _put(repo, inner, rest, blob)
-    builder.insert(head, inner.write(), FileMode.TREE)
+    write_refs(repo, write, reason="skillgit: notes")
 
 
 def _entries(folder: pygit2.Tree, prefix: str = "") -> Iterator[tuple[str, tuple[str, pygit2.Blob]]]:

@@ -8,21 +8,20 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from itertools import islice
-from pathlib import Path
 from shlex import quote
 
 import pygit2
-from pygit2.enums import ObjectType
+from pygit2.enums import FileMode, ObjectType
 
 from skillgit.domain.skill import DOCUMENT, Skill
 from skillgit.domain.untrusted.file_names import shown
 from skillgit.errors import ConflictError, RevisionNotFoundError, SkillError
 from skillgit.store import refs
-from skillgit.store.git_binary import GitResult, git, until_kept, work_trees
-from skillgit.store.history_reader import changes_skill, first_parents
-from skillgit.store.repo import Repo, message_of
-from skillgit.store.transaction import RefUpdate, update_refs
-from skillgit.store.tree import check_way, entry_id, outward_links, read_file, read_skill, with_folder, with_skill
+from skillgit.store.git_binary import GitResult, git, keep, until_kept
+from skillgit.store.history_reader import changes_skill
+from skillgit.store.repo import Repo, first_parents, message_of
+from skillgit.store.transaction import RefUpdate, update_refs, write_refs
+from skillgit.store.tree import check_way, edited, entry_id, outward_links, read_file, read_skill, with_skill
 from skillgit.store.trunk import trunk, trunk_revision
 
 TRAILER = "Promoted"
@@ -67,7 +66,7 @@ def last_change(repo: Repo, path: str, within: int = _LOOKED_BACK) -> LastChange
 def changes_on_trunk(repo: Repo, path: str, within: int = _LOOKED_BACK) -> Iterator[LastChange]:
     """Yield the commits among the newest of the trunk that changed the folder ``path``, newest first."""
     tip = repo.tip(trunk(repo))
-    for commit in islice(first_parents(repo, tip) if tip else (), within):
+    for commit in islice(first_parents(repo, tip), within):
         if changes_skill(commit, path) or (not commit.parent_ids and entry_id(commit, path) is not None):
             match = _PROMOTED.search(message_of(commit))
             subject = message_of(commit).partition("\n")[0]
@@ -143,13 +142,7 @@ def write_proposal(repo: Repo, base: str, path: str, text: str | Skill, message:
 
 def move_proposal(repo: Repo, branch: str, old: str | None, new: str, *, reason: str) -> None:
     """Let the ref ``branch`` lead to ``new`` in place of ``old``; a ConflictError if a work tree has it checked out."""
-    for facts in work_trees(repo):
-        if facts.get("branch") == branch:
-            where, name = facts.get("worktree", "a work tree"), refs.short(branch)
-            raise ConflictError(
-                f"{name} is checked out in {where}",
-                hint=f"git switch {quote(refs.short(trunk(repo)))} there, and propose again",
-            )
+    repo.check_movable(branch)
     update_refs(repo, [RefUpdate(name=branch, new=new, old=old)], reason=reason)
 
 
@@ -197,11 +190,12 @@ def move_trunk(
     write: Callable[[], object] | None = None,
 ) -> None:
     """Move the branch ``name``, with the refs ``beside``, all or none, and its work trees; ``write`` makes objects."""
-    trees = _work_trees(repo, name)
+    trees = [*map(Repo.discover, repo.work_trees(name))]
     for tree in trees:
         _check(tree, name, _follow(tree, old, new, write, "--dry-run"))
-    updates = [RefUpdate(name=name, new=new, old=old), *beside]
-    update_refs(repo, updates, reason=reason, write=write)
+    update_refs(repo, [RefUpdate(name=name, new=new, old=old), *beside], reason=reason)
+    if write is not None:
+        keep(repo, write)
     for tree in trees:
         _check(tree, name, _follow(tree, old, new, write), has_moved=True)
 
@@ -216,9 +210,13 @@ def _tag(repo: Repo, release: Release, commit: str, signature: pygit2.Signature)
 
 def tag_release(repo: Repo, release: Release, *, time: datetime, reason: str) -> None:
     name, tip = existing_trunk(repo)
-    write = partial(_tag, repo, release, tip, repo.signature(time))
-    tag = RefUpdate(name=release.tag, new=until_kept(repo, write))
-    update_refs(repo, [RefUpdate(name=name, new=tip, old=tip), tag], reason=reason, write=write)
+    signature = repo.signature(time)
+
+    def write() -> list[RefUpdate]:
+        tag = RefUpdate(name=release.tag, new=_tag(repo, release, tip, signature))
+        return [RefUpdate(name=name, new=tip, old=tip), tag]
+
+    write_refs(repo, write, reason=reason)
 
 
 def check_work_trees(repo: Repo, path: str, version: str, release: Release | None = None) -> None:
@@ -226,7 +224,7 @@ def check_work_trees(repo: Repo, path: str, version: str, release: Release | Non
     name, tip = existing_trunk(repo)
     write = partial(_merged, repo, tip, path, version, release)
     new = until_kept(repo, write)
-    for tree in _work_trees(repo, name):
+    for tree in map(Repo.discover, repo.work_trees(name)):
         _check(tree, name, _follow(tree, tip, str(new.id), write, "--dry-run"))
 
 
@@ -243,12 +241,7 @@ def _merged(repo: Repo, tip: str, path: str, version: str, release: Release | No
     read_skill(repo, repo.commit(version).tree, path)  # what is on the trunk is checked out by everybody, on any system
     if release is not None:
         folder = _with_document(repo, folder, release.document)
-    return with_folder(repo, old, path, folder)
-
-
-def _work_trees(repo: Repo, branch: str) -> list[Repo]:
-    entries = (facts for facts in work_trees(repo) if facts.get("branch") == branch and "bare" not in facts)
-    return [Repo.discover(folder) for facts in entries if (folder := Path(facts.get("worktree", ""))).is_dir()]
+    return edited(repo, old, {path: (folder, FileMode.TREE)})
 
 
 def _follow(tree: Repo, old: str, new: str, write: Callable[[], object] | None, *options: str) -> GitResult:

@@ -11,19 +11,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from skillgit.domain.address import version_label
+from skillgit.domain.event import Event
 from skillgit.domain.event_kinds import TRAITS, Branch
 from skillgit.domain.ids import RUN_NAME
 from skillgit.errors import HistoryError
-from skillgit.lazy import loaded_on_use
-
-with loaded_on_use():
-    pass
-
-if TYPE_CHECKING:
-    from skillgit.domain.event import Event
 
 NOTES = "refs/notes/skillgit/evals"
 
@@ -75,21 +69,7 @@ class Ref(NamedTuple):
     remote: str = ""  # the remote whose branch it tracks; empty for a ref of this repository
     origin: str = STEP
     intervention: int = 0  # which intervention of the run it is; 0 for steps and the reflection on an epoch
-
-    @property
-    def local(self) -> str:
-        """The name that this ref has, or would have, as a ref of this repository."""
-        match self.kind:
-            case RefKind.REJECTED:
-                return rejected_branch(self.run, self.number, self.origin, self.intervention)
-            case RefKind.TAG:
-                return version_tag(self.run, self.number)
-            case RefKind.NOTES:
-                return NOTES
-            case RefKind.RUN | RefKind.SLOW | RefKind.BEST:
-                return f"refs/heads/{self.kind}/{self.run}"
-            case RefKind.EVIDENCE | RefKind.DROPPED | RefKind.ATTIC | RefKind.PLAN:
-                return f"refs/skillgit/{self.kind}/{self.run}"
+    local: str = ""  # the name that it has, or would have, as a ref of this repository
 
 
 def run_branch(run: str) -> str:
@@ -154,17 +134,11 @@ def tracking(remote: str, name: str) -> str:
 
 
 def branch_of(event: Event) -> str:
-
     match TRAITS[event.kind].branch:
         case Branch.LINE:
             return run_branch(event.run)
         case Branch.SIDE:
-            return rejected_branch(
-                event.run,
-                event.step,
-                event.origin.value,
-                event.number,
-            )
+            return rejected_branch(event.run, event.step, event.origin.value, event.number)
         case Branch.SLOW:
             return slow_branch(event.run)
 
@@ -174,14 +148,17 @@ def parse(name: str) -> Ref | None:
     """Return what the ref ``name`` is, or ``None``; cached, since every look goes through all names several times."""
     if match := _BRANCH.fullmatch(name):
         remote, kind, run, rejected_run, step, origin, intervention = match.groups("")
+        local = name.replace(f"refs/remotes/{remote}/", "refs/heads/", 1) if remote else name
         if rejected_run:
-            return Ref(RefKind.REJECTED, rejected_run, int(step), remote, origin or STEP, int(intervention or 0))
-        return Ref(_KINDS[kind], run, remote=remote)
+            origin, number = origin or STEP, int(intervention or 0)
+            return Ref(RefKind.REJECTED, rejected_run, int(step), remote, origin, number, local)
+        return Ref(_KINDS[kind], run, remote=remote, local=local)
     if match := _TAG.fullmatch(name):
-        return Ref(RefKind.TAG, match["run"], int(match["version"]))
+        return Ref(RefKind.TAG, match["run"], int(match["version"]), local=name)
     if match := _HIDDEN.fullmatch(name):
-        return Ref(_KINDS[match["kind"]], match["run"], remote=match["remote"] or "")
-    return Ref(RefKind.NOTES) if name == NOTES else None
+        kind, run = match["kind"], match["run"]
+        return Ref(_KINDS[kind], run, remote=match["remote"] or "", local=f"refs/skillgit/{kind}/{run}")
+    return Ref(RefKind.NOTES, local=name) if name == NOTES else None
 
 
 def run_of(name: str) -> str:

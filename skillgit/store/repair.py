@@ -12,7 +12,6 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from itertools import takewhile
 from pathlib import Path
 
@@ -25,12 +24,12 @@ from skillgit.files import write_file
 from skillgit.store import history, history_reader, refs
 from skillgit.store.commit_message import Recorded
 from skillgit.store.evidence import EvidenceLink, dropped_trees, read_chain, rebuilt_chain
-from skillgit.store.git_binary import git_is_at_work, until_kept
+from skillgit.store.git_binary import git_is_at_work
 from skillgit.store.integrity import missing_files, missing_objects
 from skillgit.store.lock import repo_lock
 from skillgit.store.repo import Repo
 from skillgit.store.seals import evidence_elsewhere, is_own
-from skillgit.store.transaction import RefUpdate, file_mark, update_refs
+from skillgit.store.transaction import RefUpdate, file_mark, update_refs, write_refs
 
 _REASON = "skillgit: fsck --repair"
 """What reflogs say of refs that a repair moves."""
@@ -89,10 +88,12 @@ def step_back(repo: Repo, run: str, plan: StepBack) -> list[str]:
             if name in plan.unreadable or (ref is not None and ref.run == run and ref.kind in _DERIVED):
                 (repo.common_dir / name).unlink(missing_ok=True)
     tips = repo.tips(run)
-    chain = partial(_evidence, repo, run, plan, tips)
     derived_moves = history.derived_updates(run, plan.events, tips)
-    updates = [*_branches(run, plan, tips), *until_kept(repo, chain), *derived_moves]
-    update_refs(repo, updates, reason=_REASON, write=chain)
+
+    def write() -> list[RefUpdate]:
+        return [*_branches(run, plan, tips), *_evidence(repo, run, plan, tips), *derived_moves]
+
+    updates = write_refs(repo, write, reason=_REASON)
     last, back = plan.events[-1], "brings it back, and training on makes other commits"
     return [
         f"stepped back to the last whole event, {last.event.kind} (commit {last.commit[:_SHORT]})",
@@ -143,15 +144,20 @@ def _before(repo: Repo, run: str, name: str) -> list[str]:
     earlier = [tip for tip in _earlier_tips(repo, name) if not _is_cut(repo, tip)]
     if earlier:
         return earlier
-    records: dict[str, Recorded] = {}
-    for oid in _witnesses(repo, run):
+    records = {record.commit: record for record in _readable(repo, run, _witnesses(repo, run)) if record.branch == name}
+    whole = [record for record in records.values() if not _is_cut(repo, record.commit)]
+    return [record.commit for record in sorted(whole, key=lambda record: record.order, reverse=True)]
+
+
+def _readable(repo: Repo, run: str, commits: Iterable[str]) -> Iterator[Recorded]:
+    """Yield those of ``commits`` that are events of ``run`` and can be read."""
+    for oid in commits:
         try:
             record = history_reader.read_commit(repo, oid)
         except (SkillgitError, pygit2.GitError, KeyError):
             continue
-        if record.event.run == run and record.branch == name and not _is_cut(repo, oid):
-            records[oid] = record
-    return sorted(records, key=lambda oid: records[oid].order, reverse=True)
+        if record.event.run == run:
+            yield record
 
 
 def _earlier_tips(repo: Repo, name: str) -> list[str]:
@@ -274,18 +280,13 @@ def lost_candidates(repo: Repo, run: str) -> dict[str, str]:
     """Return branch to commit for refused candidates that only a reflog or the evidence names; not damaged refs."""
     tips, logs = repo.tips(run), repo.common_dir / "logs"
     attic = tips.get(refs.attic_ref(run))
-    attic_branches = (candidate.branch for candidate in (history.read_attic(repo, attic) if attic else ()))
-    branches = {*tips, *repo.damaged_refs(run), *attic_branches}
+    branches = {*tips, *repo.damaged_refs(run), *(history.read_attic(repo, attic) if attic else ())}
     log_names = {path.relative_to(logs).as_posix() for path in (logs / "refs/heads/rejected" / run).glob("*")}
     commits = [tip for name in sorted(log_names - branches) for tip in _earlier_tips(repo, name)]
     candidates: dict[str, str] = {}
-    for oid in (*commits, *(link.event for link in read_chain(repo, run) if link.event)):
-        try:
-            record = history_reader.read_commit(repo, oid)
-        except (SkillgitError, pygit2.GitError, KeyError):
-            continue
-        if record.event.kind is EventKind.REJECTED and record.event.run == run and record.branch not in branches:
-            candidates.setdefault(record.branch, oid)
+    for record in _readable(repo, run, (*commits, *(link.event for link in read_chain(repo, run) if link.event))):
+        if record.event.kind is EventKind.REJECTED and record.branch not in branches:
+            candidates.setdefault(record.branch, record.commit)
     return candidates
 
 
@@ -302,12 +303,12 @@ def unpublished(repo: Repo, run: str, records: Sequence[Recorded], chain: Sequen
     """Return the event that a process died before it made visible: its evidence is kept, and it follows the others."""
     if not chain or not chain[0].event or any(chain[0].event == record.commit for record in records):
         return None
+    record = next(_readable(repo, run, [chain[0].event]), None)
+    if record is None:
+        return None
     try:
-        record = history_reader.read_commit(repo, chain[0].event)
-        if record.event.run != run:
-            return None
         fold([*(earlier.event for earlier in records), record.event])
-    except (SkillgitError, pygit2.GitError, KeyError):
+    except SkillgitError:
         return None
     tip = repo.tip(record.branch)
     follows = tip is None or tip in record.parents[:1]
@@ -383,30 +384,18 @@ def _mend_evidence(repo: Repo, run: str, records: Sequence[Recorded]) -> Iterato
     due = [entry for entry in records if entry.evidence and (entry.evidence in trees or entry.evidence not in drops)]
     # Another run's evidence is kept by its own ref; that of events which this run has lost may be all that is left.
     strays = [link for link in chain if link.event not in commits]
-    own = _own(repo, run, strays)
+    own = [*_readable(repo, run, (link.event for link in strays))]
     missing = [
         entry for entry in due if entry.evidence not in trees and not any(missing_files(repo, entry.evidence, present))
     ]
     if not missing and len(own) == len(strays):
         return
     staying = [entry for entry in due if entry.evidence in trees]
-    write = partial(rebuilt_chain, repo, sorted((*staying, *missing, *own), key=lambda record: record.order))
-    new = until_kept(repo, write)
+    records = sorted((*staying, *missing, *own), key=lambda record: record.order)
     name = refs.evidence_ref(run)
-    update_refs(repo, [RefUpdate(name=name, new=new, old=repo.tip(name))], reason=_REASON, write=write)
+    tip = repo.tip(name)
+    write_refs(repo, lambda: [RefUpdate(name=name, new=rebuilt_chain(repo, records), old=tip)], reason=_REASON)
     if missing:
         yield f"{refs.short(name)} keeps the evidence of {len(missing)} more event{'s' * (len(missing) > 1)}"
     if len(own) < len(strays):
         yield f"{refs.short(name)} no longer keeps what is not of run {run}"
-
-
-def _own(repo: Repo, run: str, links: Sequence[EvidenceLink]) -> list[Recorded]:
-    records: list[Recorded] = []
-    for link in links:
-        try:
-            record = history_reader.read_commit(repo, link.event)
-        except SkillgitError:
-            continue
-        if record.event.run == run:
-            records.append(record)
-    return records

@@ -12,22 +12,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from shlex import quote
 
 from skillgit.domain.untrusted.file_names import shown
 from skillgit.errors import ConflictError, HistoryError, RepositoryNotFoundError, RevisionNotFoundError, UsageError
 from skillgit.lazy import loaded_on_use
 from skillgit.store import refs
 from skillgit.store.git_binary import configured, until_kept
+from skillgit.store.lock import repo_lock
 from skillgit.store.refs import RefFiles, RefSnapshot
 from skillgit.store.seals import private_folder
 
 with loaded_on_use():
-    import pygit2
-
-    from skillgit.store import lock
-
-if TYPE_CHECKING:
     import pygit2
 
 REPAIR = "skillgit fsck --repair"
@@ -54,6 +50,7 @@ class Repo:
 
     Attributes:
         raw: The pygit2 repository, for the modules of this package.
+        git_dir: The folder of HEAD and of git's index of this work tree.
         common_dir: The folder that holds refs and objects; all work trees share it.
         workdir: The work tree; absent in a bare repository.
         dead_ends: Commits from which no walk back meets the start of a run, with the error that ends it; None where it
@@ -63,9 +60,9 @@ class Repo:
 
     def __init__(self, raw: pygit2.Repository) -> None:
         self.raw = raw
-        git_dir = Path(raw.path)
-        pointer = git_dir / "commondir"
-        self.common_dir = (git_dir / pointer.read_text().strip()).resolve() if pointer.is_file() else git_dir.resolve()
+        self.git_dir = Path(raw.path)
+        pointer = self.git_dir / "commondir"
+        self.common_dir = (self.git_dir / (pointer.read_text().strip() if pointer.is_file() else "")).resolve()
         self.workdir = Path(raw.workdir) if raw.workdir else None
         self.dead_ends: dict[str, HistoryError | None] = {}
         self.whole: set[str] = set()
@@ -91,7 +88,7 @@ class Repo:
         except pygit2.GitError as error:
             hint = f"echo 'ref: refs/heads/main' > {git_dir}HEAD"
             raise HistoryError(f"HEAD of the repository at '{path}' is damaged", hint=hint) from error
-        absent = next((folder for folder in _lenders(repo.common_dir / "objects") if not folder.is_dir()), None)
+        absent = next((folder for folder in object_folders(repo.common_dir) if not folder.is_dir()), None)
         if absent is not None:
             raise HistoryError(
                 f"this repository shares the objects of {shown(str(absent))}, which is not there",
@@ -115,6 +112,16 @@ class Repo:
     def is_partial(self) -> bool:
         """Whether git fetches some objects only when it needs them, which libgit2 cannot."""
         return any((self.common_dir / "objects" / "pack").glob("*.promisor"))
+
+    @property
+    def unfetched(self) -> tuple[str, str]:
+        """Say why a run of the remote may not be here, and the command that fetches it; empty for a whole clone."""
+        if self.raw.is_shallow:
+            return "this is a shallow clone", "git fetch --unshallow && skillgit pull"
+        for remote in self.raw.remotes:
+            if remote.fetch_refspecs and not any("refs/heads/*" in spec for spec in remote.fetch_refspecs):
+                return f"this clone has one branch of {remote.name} only", f"skillgit pull {remote.name}"
+        return "", ""
 
     @property
     def private_dir(self) -> Path:
@@ -150,6 +157,23 @@ class Repo:
         branch = raw.references["HEAD"].target
         commit = "" if raw.head_is_unborn else str(raw.head.target)
         return (refs.short(branch) if isinstance(branch, str) else "", commit)
+
+    def work_trees(self, branch: str) -> list[Path]:
+        """Return the folders that have ``branch`` checked out: the main work tree's and those of linked ones."""
+        main = self.raw if Path(self.raw.path).resolve() == self.common_dir else pygit2.Repository(str(self.common_dir))
+        folders = {self.common_dir: main.workdir} if main.workdir else {}
+        for name in self.raw.list_worktrees():
+            folders[self.common_dir / "worktrees" / name] = self.raw.lookup_worktree(name).path
+        places = ((Path(folder), place / "HEAD") for place, folder in folders.items())
+        return [folder for folder, head in places if folder.is_dir() and head.read_text().strip() == f"ref: {branch}"]
+
+    def check_movable(self, branch: str) -> None:
+        """Refuse to move ``branch`` where it is checked out, as git does: a commit there would take the move back."""
+        for folder in self.work_trees(branch):
+            raise ConflictError(
+                f"{refs.short(branch)} is checked out in {folder}, where the next commit would take this back",
+                hint=f"git -C {quote(str(folder))} switch --detach; then do it again",
+            )
 
     def tip(self, name: str) -> str | None:
         """Return the commit that the ref ``name`` points to, ``None`` without one; a HistoryError if it is damaged."""
@@ -187,7 +211,7 @@ class Repo:
     def still(self) -> Iterator[None]:
         """Let a block that moves no ref see all refs as they are now; it asks about each of many runs at no cost."""
         try:
-            with lock.repo_lock(self):
+            with repo_lock(self):
                 tips, names = self.tips(), self.damaged_refs()
         except ConflictError:
             # in a read-only repository a part of a run's refs cannot move meanwhile
@@ -266,6 +290,14 @@ def _set_up_libgit2() -> None:
     pygit2.settings.enable_strict_object_creation(value=False)
 
 
+def first_parents(repo: Repo, tip: str | None) -> Iterator[pygit2.Commit]:
+    """Yield the commit ``tip``, its first parent and so on, as far as there is one."""
+    while tip is not None:
+        commit = repo.commit(tip)
+        yield commit
+        tip = str(commit.parent_ids[0]) if commit.parent_ids else None
+
+
 def message_of(commit: pygit2.Commit) -> str:
     """Return the message of ``commit`` as UTF-8: its header may name any codec, and some of Python's take for ever."""
     return commit.raw_message.decode(errors="replace")
@@ -281,16 +313,16 @@ def _clean_name(text: str) -> str:
     return "".join(character for character in text if character not in "<>\n\r\0").strip()
 
 
-def _lenders(objects: Path) -> list[Path]:
-    """Return the folders that the folder ``objects`` of a repository borrows from; they may be missing."""
-    folders = [objects]
+def object_folders(common_dir: Path) -> list[Path]:
+    """Return the folder of a repository's objects and those that it borrows from, which may be missing."""
+    folders = [(common_dir / "objects").resolve()]
     for folder in folders:
         listing = folder / "info" / "alternates"
         if listing.is_file():
             lines = listing.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
-            lenders = [folder / line for line in lines if line and not line.startswith(("#", '"'))]
+            lenders = [(folder / line).resolve() for line in lines if line and not line.startswith(("#", '"'))]
             folders.extend(path for path in lenders if path not in folders)
-    return folders[1:]
+    return folders
 
 
 def _refusal(path: Path, error: Exception) -> RepositoryNotFoundError:

@@ -22,14 +22,10 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from skillgit.domain.untrusted.json_limits import loads
 from skillgit.files import locked, read_plain, sync, write_file
-
-if TYPE_CHECKING:
-    from skillgit.store.repo import Repo
-
+from skillgit.store.git_binary import Folders
 
 ELSEWHERE = "skillgit-elsewhere"
 """How the names of folders begin that were moved out of the way."""
@@ -131,7 +127,7 @@ def _make_key(file: Path) -> None:
     sync(file.parent)
 
 
-def note_own(repo: Repo, start: str, local: Mapping[str, object]) -> None:
+def note_own(repo: Folders, start: str, local: Mapping[str, object]) -> None:
     """Note that the run from ``start`` is our own, if there is a key; ``local`` are unrecorded settings of it."""
     digest = seal(start, local, make=True)
     if not digest:
@@ -143,17 +139,17 @@ def note_own(repo: Repo, start: str, local: Mapping[str, object]) -> None:
     write_file(mark, json.dumps({"local": local, "seal": digest}, sort_keys=True).encode())
 
 
-def is_own(repo: Repo, *, start: str) -> bool:
+def is_own(repo: Folders, *, start: str) -> bool:
     """Say whether the run whose first commit is ``start`` was begun here; a run that was fetched was not."""
     return _read(repo, start) is not None
 
 
-def local_settings(repo: Repo, start: str) -> dict[str, object]:
+def local_settings(repo: Folders, start: str) -> dict[str, object]:
     """Return the settings that :func:`note_own` noted for a run; none for one that was begun elsewhere."""
     return _read(repo, start) or {}
 
 
-def _read(repo: Repo, start: str) -> dict[str, object] | None:
+def _read(repo: Folders, start: str) -> dict[str, object] | None:
     try:
         mark = loads(read_plain(_mark(repo, start)))
         local, digest = mark["local"], seal(start, mark["local"])
@@ -164,7 +160,7 @@ def _read(repo: Repo, start: str) -> dict[str, object] | None:
     return None
 
 
-def note_elsewhere(repo: Repo, run: str, commits: Iterable[str]) -> None:
+def note_elsewhere(repo: Folders, run: str, commits: Iterable[str]) -> None:
     """Note that the evidence of the events ``commits`` of ``run`` stayed where they were written."""
     path = _list(repo, run)
     old_commits = evidence_elsewhere(repo, run)
@@ -173,33 +169,33 @@ def note_elsewhere(repo: Repo, run: str, commits: Iterable[str]) -> None:
         write_file(path, "".join(f"{commit}\n" for commit in (*sorted(old_commits), *fresh)).encode())
 
 
-def evidence_elsewhere(repo: Repo, run: str) -> frozenset[str]:
+def evidence_elsewhere(repo: Folders, run: str) -> frozenset[str]:
     try:
         return frozenset(read_plain(_list(repo, run)).decode("ascii", errors="replace").split())
     except OSError:
         return frozenset()
 
 
-def note_asked(repo: Repo, run: str, tip: str) -> None:
+def note_asked(repo: Folders, run: str, tip: str) -> None:
     """Note that a repository, where the line of ``run`` ended with ``tip``, was asked for all its evidence."""
     if not is_asked(repo, run, tip):
         write_file(_asked(repo, run), f"{tip}\n".encode())
 
 
-def is_asked(repo: Repo, run: str, tip: str) -> bool:
+def is_asked(repo: Folders, run: str, tip: str) -> bool:
     try:
         return read_plain(_asked(repo, run)) == f"{tip}\n".encode()
     except OSError:
         return False
 
 
-def _asked(repo: Repo, run: str) -> Path:
+def _asked(repo: Folders, run: str) -> Path:
     return repo.private_dir / f"run-{run}.asked"
 
 
-def _list(repo: Repo, run: str) -> Path:
+def _list(repo: Folders, run: str) -> Path:
     return repo.private_dir / f"run-{run}.elsewhere"
 
 
-def _mark(repo: Repo, start: str) -> Path:
+def _mark(repo: Folders, start: str) -> Path:
     return repo.private_dir / "own" / start

@@ -20,19 +20,16 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pygit2
+from pygit2.transaction import ReferenceTransaction
 
 from skillgit.errors import ConcurrentWriteError, ConflictError
 from skillgit.files import sync
-from skillgit.store.git_binary import git_is_at_work, keep
+from skillgit.store.git_binary import git_is_at_work, keep, until_kept
 from skillgit.store.lock import repo_lock
 from skillgit.store.refs import RefKind, parse, short
 from skillgit.store.repo import Identity, Repo
-
-if TYPE_CHECKING:
-    from pygit2.transaction import ReferenceTransaction
 
 _PATIENCE_S = 1.0
 _PAUSE_S = 0.02
@@ -54,9 +51,8 @@ def update_refs(
     *,
     reason: str,
     identity: Identity | None = None,
-    write: Callable[[], object] | None = None,
 ) -> None:
-    """Move all of ``updates`` or none, else a ConcurrentWriteError; ``write`` writes their new objects (again)."""
+    """Move all of ``updates`` or none, else a ConcurrentWriteError."""
     signer = identity or repo.identity()
     repo.raw.set_ident(signer.name, signer.email)
     with repo_lock(repo):
@@ -80,8 +76,14 @@ def update_refs(
         for folder in changing:
             with suppress(FileNotFoundError):
                 sync(folder)
-    if write is not None:
-        keep(repo, write)
+
+
+def write_refs(repo: Repo, write: Callable[[], Sequence[RefUpdate]], *, reason: str) -> Sequence[RefUpdate]:
+    """Make the moves that ``write`` returns once it has written their objects, again where git prunes some of them."""
+    updates = until_kept(repo, write)
+    update_refs(repo, updates, reason=reason)
+    keep(repo, write)
+    return updates
 
 
 def _stage(update: RefUpdate) -> int:

@@ -71,9 +71,11 @@ def _check_document(repo: Repo, document: pygit2.Object | None) -> None:
 
 
 def _contents(repo: Repo, files: Iterable[tuple[str, pygit2.Object]]) -> Iterator[tuple[str, pygit2.Object, bytes]]:
-    """Yield path, entry and content of files, and refuse more than :data:`MOST_FOLDER` of them."""
+    """Yield path, entry and content of the blobs among ``files``, and refuse more than :data:`MOST_FOLDER` of them."""
     total = 0
     for path, entry in files:
+        if not isinstance(entry, pygit2.Blob):
+            continue
         content = content_of(repo, entry, path)
         total += len(content)
         if total > MOST_FOLDER:
@@ -136,8 +138,7 @@ def read_folder(repo: Repo, tree: pygit2.Tree, path: str) -> dict[str, bytes]:
 def read_files(repo: Repo, tree: pygit2.Tree, most: int | None = None) -> dict[str, bytes]:
     """Return path and content of every file in ``tree``, by paths that are for showing; ``most`` as in :func:`walk`."""
     files = ((name, entry) for name, entry in walk(tree, most) if entry.filemode in _FILES)
-    blobs = ((name, entry) for name, entry in files if isinstance(entry, pygit2.Blob))
-    return {name: content for name, _, content in _contents(repo, blobs)}
+    return {name: content for name, _, content in _contents(repo, files)}
 
 
 def read_entries(repo: Repo, oid: str, path: str = "") -> Iterator[tuple[str, int, bytes]]:
@@ -145,8 +146,7 @@ def read_entries(repo: Repo, oid: str, path: str = "") -> Iterator[tuple[str, in
     root = repo.raw[oid].peel(pygit2.Tree)
     folder = _subtree(root, path) if path else root
     entries = walk(folder, SKILL_FILES if path else EVIDENCE_FILES) if folder is not None else ()
-    blobs = ((name, entry) for name, entry in entries if isinstance(entry, pygit2.Blob))
-    for name, entry, content in _contents(repo, blobs):
+    for name, entry, content in _contents(repo, entries):
         yield name, int(entry.filemode), content
 
 
@@ -169,49 +169,23 @@ def with_skill(
     at once, so that no unused tree is left over. ``beside`` holds other files to set, or to remove with ``None``.
     """
     old = _subtree(tree, path)
-    nodes: dict[str, _Node] = {}
+    nodes: dict[str, _Node | None] = {}
     if old is not None:
         rest = ((TreePath(name), item) for name, item in walk(old, SKILL_FILES) if item.filemode not in _FILES)
         nodes = {name: (item.id, item.filemode) for name, item in rest}
     for name, content in skill.bounded().files.items():
         mode = FileMode.BLOB_EXECUTABLE if name in skill.executable else FileMode.BLOB
         nodes[name] = (repo.write_blob(content), mode)
-    entries: dict[str, _Node | None] = {path: (_build(repo, nodes), FileMode.TREE)}
+    entries: dict[str, _Node | None] = {path: (edited(repo, None, nodes).id, FileMode.TREE)}
     for name, text in (beside or {}).items():
         entries[name] = None if text is None else (repo.write_blob(text), FileMode.BLOB)
-    return _with_entries(repo, tree, entries)
-
-
-def without_document(repo: Repo, tree: pygit2.Tree, path: str) -> pygit2.Tree:
-    """Return ``tree`` with a folder ``path`` that holds no skill any more: its ``SKILL.md`` is left out."""
-    return _with_entries(repo, tree, {f"{path}/{DOCUMENT}": None})
-
-
-def with_folder(repo: Repo, tree: pygit2.Tree, path: str, folder: pygit2.Oid) -> pygit2.Tree:
-    """Return ``tree`` with the tree ``folder`` at ``path``, replacing what was there, and everything else unchanged."""
-    return _with_entries(repo, tree, {path: (folder, FileMode.TREE)})
+    return edited(repo, tree, entries)
 
 
 def write_files(repo: Repo, files: Mapping[str, bytes]) -> pygit2.Tree:
     """Return a tree that holds exactly ``files``."""
     contents = zip(tree_paths(files), files.values(), strict=True)
-    nodes: dict[str, _Node] = {name: (repo.write_blob(content), FileMode.BLOB) for name, content in contents}
-    obj = repo.raw[_build(repo, nodes)]
-    return _tree(obj)
-
-
-def _build(repo: Repo, nodes: Mapping[str, _Node]) -> pygit2.Oid:
-    builder = repo.raw.TreeBuilder()
-    folders: dict[str, dict[str, _Node]] = {}
-    for path, node in nodes.items():
-        head, slash, rest = path.partition("/")
-        if slash:
-            folders.setdefault(head, {})[rest] = node
-        else:
-            _insert(builder, head, *node)
-    for name, inside in folders.items():
-        _insert(builder, name, _build(repo, inside), FileMode.TREE)
-    return builder.write()
+    return edited(repo, None, {name: (repo.write_blob(content), FileMode.BLOB) for name, content in contents})
 
 
 def _insert(builder: pygit2.TreeBuilder, name: str, oid: pygit2.Oid, mode: FileMode) -> None:
@@ -221,8 +195,8 @@ def _insert(builder: pygit2.TreeBuilder, name: str, oid: pygit2.Oid, mode: FileM
         raise SkillError(f"git refuses a file named '{name}'", hint="rename it") from error
 
 
-def _with_entries(repo: Repo, tree: pygit2.Tree | None, entries: Mapping[str, _Node | None]) -> pygit2.Tree:
-    """Return ``tree`` with ``entries`` set by path, those without a node left out; folders from the inside out."""
+def edited(repo: Repo, tree: pygit2.Tree | None, entries: Mapping[str, _Node | None]) -> pygit2.Tree:
+    """Return ``tree``, or a new one, with ``entries`` set by path, those without a node left out."""
     builder = repo.raw.TreeBuilder() if tree is None else repo.raw.TreeBuilder(tree)
     folders: dict[str, dict[str, _Node | None]] = {}
     for path, node in entries.items():
@@ -234,7 +208,7 @@ def _with_entries(repo: Repo, tree: pygit2.Tree | None, entries: Mapping[str, _N
         elif tree is not None and head in tree:
             builder.remove(head)
     for name, inside in folders.items():
-        _insert(builder, name, _with_entries(repo, _subtree(tree, name), inside).id, FileMode.TREE)
+        _insert(builder, name, edited(repo, _subtree(tree, name), inside).id, FileMode.TREE)
     return _tree(repo.raw[builder.write()])
 
 

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
 
 from skillgit.store import refs
-
-if TYPE_CHECKING:
-    from skillgit.store.repo import Repo
+from skillgit.store.repo import Repo
 
 _HEADS, _ORIGIN = "refs/heads/", "refs/remotes/origin/"
 _PROPOSALS = f"{_HEADS}propose/"

@@ -17,7 +17,7 @@ from skillgit.domain.skill import DOCUMENT, Skill
 from skillgit.domain.untrusted.file_names import COMPONENT_BYTES, PATH_BYTES, entry_name, escaped, git_fault, shown
 from skillgit.errors import ConflictError, RevisionNotFoundError, UnsafeNameError, UsageError
 from skillgit.store import diff, refs, tree
-from skillgit.store.git_binary import git, until_kept
+from skillgit.store.git_binary import git, keep, until_kept
 from skillgit.store.repo import Repo
 from skillgit.store.transaction import RefUpdate, update_refs
 from skillgit.store.trunk import left_branches, trunk, trunk_tip
@@ -72,9 +72,8 @@ def add_skill(repo: Repo, path: str, skill: Skill, *, time: datetime) -> Seeded:
         return new, repo.write_commit(repo.signature(time), f"Add skill {skill.name}\n", new.id, [base])
 
     new, commit = until_kept(repo, write)
-    update = RefUpdate(name=branch, new=commit, old=tip)
-    reason = f"skillgit: add skill {skill.name}"
-    update_refs(repo, [update], reason=reason, write=write)
+    update_refs(repo, [RefUpdate(name=branch, new=commit, old=tip)], reason=f"skillgit: add skill {skill.name}")
+    keep(repo, write)
     try:
         _follow(repo, branch, old, new)
     except (pygit2.GitError, OSError) as error:
@@ -191,7 +190,7 @@ def work_tree_commit(repo: Repo) -> str:
             if DOCUMENT in files:
                 root = tree.with_skill(repo, root, path, Skill(path.rpartition("/")[2], files, executable))
             else:
-                root = tree.without_document(repo, root, path)
+                root = tree.edited(repo, root, {f"{path}/{DOCUMENT}": None})  # it holds no skill any more
         time = datetime.fromtimestamp(base.commit_time, UTC)
         return repo.write_commit(repo.signature(time), "the skills of the work tree\n", root.id, [head])
 

@@ -2,6 +2,7 @@
 
 from skillgit.domain.edit import Edit, EditSource, Op
 from skillgit.engine.proposals import Draft
-from skillgit.engine.strategy import Proposal, Search, Strategy, solved
+from skillgit.engine.strategy import Proposal, Strategy, solved
+from skillgit.engine.strategy import TrainSearch as Search
 
 __all__ = ["Draft", "Edit", "EditSource", "Op", "Proposal", "Search", "Strategy", "solved"]

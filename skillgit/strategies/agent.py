@@ -25,16 +25,13 @@ from skillgit.domain.protected_regions import frontmatter, protected
 from skillgit.domain.skill import DOCUMENT, Skill, new_file_problem
 from skillgit.domain.trajectory import Item, Rollout
 from skillgit.domain.untrusted.model_text import clean, clean_paragraphs, clean_title
-from skillgit.engine.candidate_guards import edit_lint, skill_tokens
-from skillgit.engine.candidate_text import RewriteResult, loss_paragraphs
-from skillgit.engine.edit_budget import analyst_budget
+from skillgit.engine.candidate import RewriteResult, edit_lint, loss_paragraphs, unchanged
 from skillgit.engine.evidence_files import json_file
 from skillgit.engine.method_settings import MethodSettings
-from skillgit.engine.optimizer_memory import tried_section
-from skillgit.engine.prompt_sections import environment_section, marked
+from skillgit.engine.prompt_sections import environment_section, marked, skill_tokens, tried_section
 from skillgit.engine.proposals import Draft
-from skillgit.engine.session import Session, Stage, unanswered
-from skillgit.engine.strategy import Proposal, Search, Strategy, items_of_step, solved
+from skillgit.engine.search import Session, Stage, items_of_step, unanswered
+from skillgit.engine.strategy import Proposal, Strategy, TrainSearch, solved
 from skillgit.errors import StrategyError, UnanswerableError
 from skillgit.plugin.backend import AsksModels, ReplyForm, user
 from skillgit.plugin.redaction import redact
@@ -85,37 +82,31 @@ class CodingAgent(Strategy):
     def certain(self, session: Session, step: int) -> Sequence[Item]:
         return items_of_step(session, step)
 
-    async def propose(self, search: Search) -> Proposal:
-        monitor, (rollouts, failures) = search.session.monitor, await search.attempts()
+    async def propose(self, search: TrainSearch) -> Proposal:
+        session, (rollouts, failures) = search.session, await search.attempts()
         if not failures:
-            return Proposal(rollouts=rollouts, candidate=_unchanged(search.skill))
-        monitor.stage(Stage.REFLECT, 1)
-        proposal = await _asked(search, rollouts, support=len(failures))
-        monitor.tick()
-        return proposal
+            return Proposal(rollouts=rollouts, candidate=unchanged(search.skill))
+        session.monitor.stage(Stage.REFLECT, 1)
+        form = ReplyForm(folder=work_folder(search, rollouts))
+        draw = (STAGE, session.seed, search.step)
+        try:
+            reply = await session.calls.call("optimizer", STAGE, [user(_QUESTION)], draw=draw, form=form)
+            changes = FolderChanges.read(reply.text)
+        except UnanswerableError:
+            proposal = _without_end(search, unanswered(session, STAGE))
+        except ValueError as error:
+            proposal = _without_end(search, f"Its work cannot be read: {error}.")
+        else:
+            candidate, losses = taken(session, search.skill, changes)
+            record = {"notes": changes.notes, "refused": changes.refused, "turns": [turn.row for turn in reply.turns]}
+            proposal = proposed(search.skill, candidate, losses, changes.notes, support=len(failures))
+            proposal = replace(proposal, evidence={"agent.json": json_file(record)})
+        session.monitor.tick()
+        return replace(proposal, rollouts=rollouts)
 
 
-async def _asked(search: Search, rollouts: tuple[Rollout, ...], *, support: int) -> Proposal:
-    session = search.session
-    form = ReplyForm(folder=work_folder(search, rollouts))
-    draw = (STAGE, session.seed, search.step)
-    try:
-        reply = await session.calls.call("optimizer", STAGE, [user(_QUESTION)], draw=draw, form=form)
-        changes = FolderChanges.read(reply.text)
-    except UnanswerableError:
-        failure = _unchanged(search.skill, "the agent came to no end", unanswered(session, STAGE))
-        return Proposal(rollouts=rollouts, candidate=failure)
-    except ValueError as error:
-        failure = _unchanged(search.skill, "the agent came to no end", f"Its work cannot be read: {error}.")
-        return Proposal(rollouts=rollouts, candidate=failure)
-    candidate, losses = taken(session, search.skill, changes)
-    record = {"notes": changes.notes, "refused": changes.refused, "turns": [turn.row for turn in reply.turns]}
-    proposal = proposed(search.skill, candidate, losses, changes.notes, support=support)
-    return replace(proposal, rollouts=rollouts, evidence={"agent.json": json_file(record)})
-
-
-def _unchanged(skill: Skill, title: str = "", failure: str = "") -> RewriteResult:
-    return RewriteResult(application=Application(skill=skill, reports=()), title=title, failure=failure)
+def _without_end(search: TrainSearch, why: str) -> Proposal:
+    return Proposal(candidate=unchanged(search.skill, "the agent came to no end", why))
 
 
 def proposed(skill: Skill, candidate: Skill, losses: tuple[EditReport, ...], notes: str, *, support: int) -> Proposal:
@@ -125,7 +116,7 @@ def proposed(skill: Skill, candidate: Skill, losses: tuple[EditReport, ...], not
     if not edits:
         why = loss_paragraphs(losses) or reasons or title or "It left the folder as it was."
         nothing = "nothing of the agent's work can be taken" if losses else "the agent changed nothing"
-        return Proposal(candidate=_unchanged(skill, nothing, why), losses=losses)
+        return Proposal(candidate=unchanged(skill, nothing, why), losses=losses)
     draft = Draft(proposals=edits, title=title, reasoning=reasons, cut=bool(losses))
     application = apply(skill, edits)
     is_exact = application.complete and application.skill.digest == candidate.digest
@@ -213,7 +204,7 @@ def _loss(path: str, detail: str, status: EditStatus = EditStatus.INVALID) -> Ed
     return EditReport(edit=Edit(op=Op.REPLACE, file=path, anchor=clean(path)), status=status, detail=detail)
 
 
-def work_folder(search: Search, rollouts: Sequence[Rollout]) -> WorkFolder:
+def work_folder(search: TrainSearch, rollouts: Sequence[Rollout]) -> WorkFolder:
     """Return what the agent of ``search`` is given; it follows from the run's events and recorded calls alone."""
     skill = search.skill
     return WorkFolder(
@@ -226,9 +217,9 @@ def work_folder(search: Search, rollouts: Sequence[Rollout]) -> WorkFolder:
     )
 
 
-def _task(search: Search, rollouts: Sequence[Rollout]) -> bytes:
+def _task(search: TrainSearch, rollouts: Sequence[Rollout]) -> bytes:
     session, optimizer = search.session, search.session.settings.optimizer
-    quota = analyst_budget(session, search.step)
+    quota = search.quota
     words = {
         "failed": str(sum(not solved(rollout) for rollout in rollouts)),
         "count": str(len(rollouts)),
@@ -263,7 +254,7 @@ def _evidence(rollouts: Sequence[Rollout]) -> dict[str, bytes]:
     return content | {"evidence/index.json": json_file(index)}
 
 
-def _history(search: Search) -> dict[str, bytes]:
+def _history(search: TrainSearch) -> dict[str, bytes]:
     state, session = search.state, search.session
     steps = {f"{number:03}.json": json_file(_step(step)) for number, step in enumerate(state.memory, 1)}
     versions: list[dict[str, object]] = [

@@ -10,7 +10,7 @@ from typing import ClassVar
 from skillgit.calls.client import Route
 from skillgit.domain.run_state import RunState
 from skillgit.engine.method_settings import MethodSettings
-from skillgit.engine.strategy import Proposal, Search, Strategy, strategy_of
+from skillgit.engine.strategy import Proposal, Strategy, TrainSearch, strategy_of
 from skillgit.errors import StrategyError
 from skillgit.plugin.registry import find_strategy
 
@@ -33,17 +33,17 @@ class Compose(Strategy):
         """Return the largest width of all, so that rounds stay the same when another one takes over."""
         return max(_strategy(name).width(settings) for name in settings.train.strategies)
 
-    def base(self, search: Search) -> int:
+    def base(self, search: TrainSearch) -> int:
         return _current(search).base(search)
 
-    async def propose(self, search: Search) -> Proposal:
+    async def propose(self, search: TrainSearch) -> Proposal:
         return await _current(search).propose(search)
 
-    async def unite(self, search: Search, proposals: Sequence[Proposal]) -> Proposal | None:
+    async def unite(self, search: TrainSearch, proposals: Sequence[Proposal]) -> Proposal | None:
         return await _current(search).unite(search, proposals)
 
 
-def _current(search: Search) -> Strategy:
+def _current(search: TrainSearch) -> Strategy:
     train = search.session.settings.train
     return _strategy(train.strategies[switches(search.state, train.plateau) % len(train.strategies)])
 

@@ -9,17 +9,16 @@ from typing import ClassVar
 from skillgit.calls.client import Route
 from skillgit.domain.document_rewrite import folder_hunks
 from skillgit.domain.edit import Application, EditReport, EditSource, EditStatus
-from skillgit.domain.skill import DESCRIPTION, DOCUMENT, Skill
-from skillgit.domain.trajectory import Item, Rollout
+from skillgit.domain.skill import DESCRIPTION, DOCUMENT
+from skillgit.domain.trajectory import Item
 from skillgit.domain.untrusted.model_text import clean_title
-from skillgit.engine.candidate_text import RewriteResult
+from skillgit.engine.candidate import RewriteResult
 from skillgit.engine.method_settings import MethodSettings
 from skillgit.engine.prompt_sections import environment_section, marked, tagged, trajectories_section
 from skillgit.engine.proposals import Draft
-from skillgit.engine.questions import UnusableReplyError, ask
-from skillgit.engine.reply_schemas import Cleaned, ReplyModel
-from skillgit.engine.session import Session, Stage
-from skillgit.engine.strategy import Proposal, Search, Strategy, items_of_step
+from skillgit.engine.replies import Cleaned, ReplyModel, UnusableReplyError, ask
+from skillgit.engine.search import Session, Stage, items_of_step
+from skillgit.engine.strategy import Proposal, Strategy, TrainSearch
 from skillgit.errors import StrategyError
 from skillgit.plugin.backend import system, user
 from skillgit.plugin.skill_library import description_fault, library_skill, with_description
@@ -57,41 +56,30 @@ class DescriptionRewrite(Strategy):
     def certain(self, session: Session, step: int) -> Sequence[Item]:
         return items_of_step(session, step)
 
-    async def propose(self, search: Search) -> Proposal:
-        monitor, (rollouts, failures) = search.session.monitor, await search.attempts()
+    async def propose(self, search: TrainSearch) -> Proposal:
+        session, skill, (rollouts, failures) = search.session, search.skill, await search.attempts()
         if not failures:
             return search.propose(Draft(), rollouts)
-        monitor.stage(Stage.REFLECT, 1)
-        reply = await _asked(search, failures)
-        monitor.tick()
+        session.monitor.stage(Stage.REFLECT, 1)
+        parts = [
+            environment_section(session.task.environment),
+            tagged("description", library_skill(skill.name, skill.document).description, skill=skill.name),
+            trajectories_section(failures, "wrong", search.settings.gradient.max_trajectory_tokens),
+        ]
+        text = (files("skillgit.strategies") / "description.md").read_text(encoding="utf-8")
+        messages = [system(text), user(marked("\n\n".join(parts)))]
+
+        def usable(reply: DescriptionReply) -> None:
+            if fault := description_fault(skill.document, reply.description):
+                raise UnusableReplyError(fault)
+
+        reply = await ask(session, STAGE, messages, DescriptionReply, draw=(search.step,), check=usable)
+        session.monitor.tick()
         if reply is None:
             return search.propose(Draft(unusable=("strategy",)), rollouts)
-        return _proposed(search.skill, rollouts, failures, reply)
-
-
-async def _asked(search: Search, failures: Sequence[Rollout]) -> DescriptionReply | None:
-    session, skill = search.session, search.skill
-    parts = [
-        environment_section(session.task.environment),
-        tagged("description", library_skill(skill.name, skill.document).description, skill=skill.name),
-        trajectories_section(failures, "wrong", session.settings.gradient.max_trajectory_tokens),
-    ]
-    text = (files("skillgit.strategies") / "description.md").read_text(encoding="utf-8")
-    messages = [system(text), user(marked("\n\n".join(parts)))]
-
-    def usable(reply: DescriptionReply) -> None:
-        if fault := description_fault(skill.document, reply.description):
-            raise UnusableReplyError(fault)
-
-    return await ask(session, STAGE, messages, DescriptionReply, draw=(search.step,), check=usable)
-
-
-def _proposed(
-    skill: Skill, rollouts: tuple[Rollout, ...], failures: Sequence[Rollout], reply: DescriptionReply
-) -> Proposal:
-    candidate = skill.with_text(DOCUMENT, with_description(skill.document, " ".join(reply.description.split())))
-    edits = folder_hunks(skill, candidate, support=len(failures), source=EditSource.FAILURE)
-    reports = tuple(EditReport(edit=edit, status=EditStatus.APPLIED) for edit in edits)
-    draft = Draft(proposals=edits, title=clean_title(reply.title), reasoning=reply.reasoning)
-    result = RewriteResult(application=Application(skill=candidate, reports=reports))
-    return Proposal(rollouts=rollouts, pool=draft, choice=draft, candidate=result, is_folder=True)
+        candidate = skill.with_text(DOCUMENT, with_description(skill.document, " ".join(reply.description.split())))
+        edits = folder_hunks(skill, candidate, support=len(failures), source=EditSource.FAILURE)
+        reports = tuple(EditReport(edit=edit, status=EditStatus.APPLIED) for edit in edits)
+        draft = Draft(proposals=edits, title=clean_title(reply.title), reasoning=reply.reasoning)
+        result = RewriteResult(application=Application(skill=candidate, reports=reports))
+        return Proposal(rollouts=rollouts, pool=draft, choice=draft, candidate=result, is_folder=True)

@@ -17,10 +17,10 @@ from skillgit.domain.edit import EditSource
 from skillgit.domain.evaluation import Scored
 from skillgit.domain.run_state import RunState
 from skillgit.domain.trajectory import Item
-from skillgit.engine.candidate_guards import refusal
+from skillgit.engine.candidate import refusal
 from skillgit.engine.proposals import Draft
-from skillgit.engine.session import Session
-from skillgit.engine.strategy import Proposal, Search
+from skillgit.engine.search import Session
+from skillgit.engine.strategy import Proposal, TrainSearch
 from skillgit.strategies.racing import Racing, united
 
 Solved = dict[int, frozenset[str]]
@@ -43,7 +43,7 @@ class Pareto(Racing):
         del session, step
         return []
 
-    def base(self, search: Search) -> int:
+    def base(self, search: TrainSearch) -> int:
         if _join(search) is not None:
             return search.state.best
         weights = front(_solved(search))
@@ -51,11 +51,11 @@ class Pareto(Racing):
             return search.base
         return search.random("parent").choices(list(weights), list(weights.values()))[0]
 
-    async def propose(self, search: Search) -> Proposal:
+    async def propose(self, search: TrainSearch) -> Proposal:
         join = _join(search) if search.step == search.state.step + 1 else None
         return await super().propose(search) if join is None else join
 
-    async def unite(self, search: Search, proposals: Sequence[Proposal]) -> Proposal | None:
+    async def unite(self, search: TrainSearch, proposals: Sequence[Proposal]) -> Proposal | None:
         """Return the union of a round, but of none with a join, which is its own round so that it is tried once."""
         is_alone = any(proposal.joined is not None for proposal in proposals)
         return None if is_alone else await super().unite(search, proposals)
@@ -79,7 +79,7 @@ def front(items_by_version: Mapping[int, frozenset[str]]) -> dict[int, float]:
     return {version: sum(1 / shares[item] for item in items) for version, items in rest.items() if items}
 
 
-def _solved(search: Search) -> Solved:
+def _solved(search: TrainSearch) -> Solved:
     outcomes_by_version = ((version, search.outcomes(version)) for version in range(len(search.state.versions)))
     return {
         version: frozenset(item for item, outcome in outcomes.items() if isinstance(outcome, Scored) and outcome.passed)
@@ -103,7 +103,7 @@ def _pair(state: RunState, items_by_version: Solved) -> int | None:
     return rival if rival is not None and gains[rival] else None
 
 
-def _join(search: Search) -> Proposal | None:
+def _join(search: TrainSearch) -> Proposal | None:
     """Return the best version with the changes of another line since the two parted; None if there is nothing to try.
 
     That is a line which solves items that the best version fails, and whose changes were not tried on it before.
@@ -122,4 +122,4 @@ def _join(search: Search) -> Proposal | None:
     join, skill = replace(united(at_best, draft), joined=rival), at_best.skill
     candidate = join.application.skill
     is_idle = candidate.digest == skill.digest
-    return None if is_idle or refusal(search.session, state, skill, candidate, base=base) is not None else join
+    return None if is_idle or refusal(at_best, candidate) is not None else join

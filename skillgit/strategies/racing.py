@@ -17,14 +17,12 @@ from skillgit.domain.evaluation import Scored
 from skillgit.domain.proposal import BudgetSource
 from skillgit.domain.trajectory import Rollout
 from skillgit.domain.untrusted.model_text import clean_line
-from skillgit.engine.candidate_text import RewriteResult, sifted
+from skillgit.engine.candidate import EditBudget, RewriteResult, merge, sifted
 from skillgit.engine.concurrency import ordered
-from skillgit.engine.earlier_attempts import quoted
-from skillgit.engine.edit_budget import EditBudget, merge
-from skillgit.engine.looks import PARTIAL
 from skillgit.engine.method_settings import MethodSettings
+from skillgit.engine.prompt_sections import quoted
 from skillgit.engine.proposals import Draft, without_duplicates
-from skillgit.engine.strategy import Proposal, Search, solved
+from skillgit.engine.strategy import PARTIAL, Proposal, TrainSearch, solved
 from skillgit.strategies.skillopt import SkillOpt
 
 ANSWER_SHOWN = 60  # characters of an answer in the reason why an edit is set aside
@@ -46,27 +44,20 @@ class Racing(SkillOpt):
     def width(self, settings: MethodSettings) -> int:
         return settings.train.round_steps
 
-    async def propose(self, search: Search) -> Proposal:
+    async def propose(self, search: TrainSearch) -> Proposal:
         proposal = await super().propose(search)
         if _is_whole(proposal):
             return proposal
         idle = await idle_edits(search, proposal.rollouts, proposal.edits)
         return _without(search, proposal, idle) if idle else proposal
 
-    async def unite(self, search: Search, proposals: Sequence[Proposal]) -> Proposal | None:
+    async def unite(self, search: TrainSearch, proposals: Sequence[Proposal]) -> Proposal | None:
         drafts = [replace(proposal.choice, proposals=proposal.edits) for proposal in proposals]
         fruitful = [draft for draft in without_duplicates(drafts) if draft.proposals]
         if len(fruitful) < 2 or any(_is_whole(proposal) for proposal in proposals):  # noqa: PLR2004 - two to unite
             return None
         rollouts = tuple(rollout for proposal in proposals for rollout in proposal.rollouts)
-        draft = await merge(
-            search.session,
-            search.state,
-            search.skill,
-            [(EditSource.MIXED, fruitful)],
-            level=1,
-            draw=(search.step, "union"),
-        )
+        draft = await merge(search, [(EditSource.MIXED, fruitful)], level=1, draw=("union",))
         return replace(united(search, draft), rollouts=rollouts)
 
 
@@ -75,7 +66,7 @@ def _is_whole(proposal: Proposal) -> bool:
     return proposal.candidate.rewrite is not None or proposal.appendix is not None
 
 
-async def idle_edits(search: Search, rollouts: Sequence[Rollout], edits: Sequence[Edit]) -> dict[int, str]:
+async def idle_edits(search: TrainSearch, rollouts: Sequence[Rollout], edits: Sequence[Edit]) -> dict[int, str]:
     """Return the identities of edits that, alone, help none of the train items that they rest on, each with why.
 
     An item is helped that is solved now, or more of it than before. An edit that rests on no failing item of
@@ -107,7 +98,7 @@ def _answer(trial: Rollout) -> str:
     return clean_line(trial.trajectory.answer) if trial.trajectory is not None else ""
 
 
-def _without(search: Search, proposal: Proposal, idle: Mapping[int, str]) -> Proposal:
+def _without(search: TrainSearch, proposal: Proposal, idle: Mapping[int, str]) -> Proposal:
     """Return ``proposal`` without the applied edits whose identities are in ``idle``."""
     rest = tuple(edit for edit in proposal.edits if id(edit) not in idle)
     application = search.applied(Draft(proposals=rest))
@@ -122,9 +113,9 @@ def _without(search: Search, proposal: Proposal, idle: Mapping[int, str]) -> Pro
     return replace(proposal, candidate=replace(proposal.candidate, application=replace(application, reports=reports)))
 
 
-def united(search: Search, draft: Draft) -> Proposal:
+def united(search: TrainSearch, draft: Draft) -> Proposal:
     """Return the base with all edits of ``draft`` that have a place in it, however many there are, as a candidate."""
-    (choice,), losses = sifted(search.session, search.skill, [draft])
+    (choice,), losses = sifted(search, [draft])
     return Proposal(
         pool=draft,
         choice=choice,

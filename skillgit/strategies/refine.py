@@ -15,32 +15,27 @@ from itertools import zip_longest
 from typing import ClassVar
 
 from skillgit.domain.document_rewrite import Rewrite, Template, UpdateMode
-from skillgit.domain.edit import Application, Edit, EditReport, EditSource, EditStatus, Op
+from skillgit.domain.edit import Edit, EditReport, EditSource, EditStatus, Op
 from skillgit.domain.evaluation import Scored, mean
 from skillgit.domain.proposal import BudgetSource
 from skillgit.domain.skill import DOCUMENT, Skill
 from skillgit.domain.skill_rules import Region, match, rules, rules_changed_in
 from skillgit.domain.trajectory import Rollout
 from skillgit.domain.untrusted.model_text import verbatim
-from skillgit.engine.candidate_guards import invalid, refusal
-from skillgit.engine.candidate_text import RewriteResult, fits, put_together, sifted
-from skillgit.engine.concurrency import ordered, side_by_side
-from skillgit.engine.earlier_attempts import earlier_section
-from skillgit.engine.edit_budget import EditBudget, edit_budget, merge, within_budget
-from skillgit.engine.looks import (
-    DraftShape,
-    Ending,
-    LookResult,
-    account,
-    gains,
-    helps,
-    look_section,
-    may_save,
-    tokens_added,
+from skillgit.engine.candidate import (
+    EditBudget,
+    RewriteResult,
+    fits,
+    invalid,
+    merge,
+    put_together,
+    refusal,
+    sifted,
+    unchanged,
+    within_budget,
 )
-from skillgit.engine.method_settings import ControlMode
-from skillgit.engine.minibatches import most_alike, shuffle
-from skillgit.engine.optimizer_memory import feedback_section, standing_sections, tried_section
+from skillgit.engine.concurrency import ordered, side_by_side
+from skillgit.engine.method_settings import ControlMode, edit_budget
 from skillgit.engine.prompt_sections import (
     COUNTED,
     LOOKED,
@@ -48,19 +43,35 @@ from skillgit.engine.prompt_sections import (
     budget_section,
     contrast_section,
     conversation,
+    earlier_section,
     extended,
+    feedback_section,
     proposals_section,
+    standing_sections,
     tagged,
     told_of_files,
     trajectories_section,
+    tried_section,
     with_pictures,
 )
 from skillgit.engine.proposals import Draft, Proposed, concatenated
-from skillgit.engine.questions import ask
-from skillgit.engine.reflect import Reflection
-from skillgit.engine.reply_schemas import DIALECTS
-from skillgit.engine.session import Stage
-from skillgit.engine.strategy import Proposal, Search, solved
+from skillgit.engine.reflect import Reflection, most_alike
+from skillgit.engine.replies import DIALECTS, ask
+from skillgit.engine.search import Stage, shuffle
+from skillgit.engine.strategy import (
+    DraftShape,
+    Ending,
+    LookResult,
+    Proposal,
+    TrainSearch,
+    account,
+    gains,
+    helps,
+    look_section,
+    may_save,
+    solved,
+    tokens_added,
+)
 from skillgit.strategies.racing import idle_edits
 from skillgit.strategies.skillopt import SkillOpt, merged, studied, with_reminders
 
@@ -124,7 +135,7 @@ class Refine(SkillOpt):
     keys: ClassVar[tuple[str, ...]] = ("optimizer.budget_unit", "gradient.samples", *SkillOpt.keys)
     prompts: ClassVar[tuple[str, ...]] = (LOOKED, TRIED)
 
-    async def propose(self, search: Search) -> Proposal:
+    async def propose(self, search: TrainSearch) -> Proposal:
         rollouts, reflection = await studied(search)
         proposal, text = await side_by_side(
             merged(search, rollouts, reflection), _whole_text(search, rollouts, reflection)
@@ -142,19 +153,20 @@ class Refine(SkillOpt):
             losses=(*_left_out(proposal), *(report for attempt in attempts for report in attempt.losses)),
         )
         if not survivors:
-            return replace(proposal, candidate=_nothing(search, proposal.looks))
+            candidate = unchanged(search.skill, "no draft helps on train items", account(proposal.looks))
+            return replace(proposal, candidate=candidate)
         choice = survivors[0] if len(survivors) == 1 else await _joined(search, survivors, limit)
         return await with_reminders(search, _with(search, proposal, choice))
 
 
-def _numbered(search: Search, proposal: Proposal, text: DraftText | None) -> Sequence[DraftText]:
+def _numbered(search: TrainSearch, proposal: Proposal, text: DraftText | None) -> Sequence[DraftText]:
     """Return the drafts of a step with their numbers; a draft that changes nothing is none."""
     drafts = [*_parts(search, proposal), *([text] if text is not None else [])]
     candidates = [draft for draft in drafts if draft.skill.digest != search.skill.digest]
     return [replace(draft, number=number) for number, draft in enumerate(candidates, start=1)]
 
 
-def _parts(search: Search, proposal: Proposal) -> list[DraftText]:
+def _parts(search: TrainSearch, proposal: Proposal) -> list[DraftText]:
     """Return what analysts proposed as drafts: removals apart, since only a look may show that a rule is not needed.
 
     Where an edit rewords a rule that the target did not follow, the removal of this rule is tried too: if all goes as
@@ -181,7 +193,7 @@ def _removal(edit: Edit) -> Edit | None:
     return replace(edit, op=Op.DELETE, content=verbatim("")) if edit.op is Op.REPLACE else None
 
 
-def _removes_rules(search: Search, removal: Edit) -> bool:
+def _removes_rules(search: TrainSearch, removal: Edit) -> bool:
     """Whether an edit takes whole rules away and changes no other."""
     if removal.file != DOCUMENT:
         return False
@@ -190,19 +202,19 @@ def _removes_rules(search: Search, removal: Edit) -> bool:
     return bool(diff.removals) and not (diff.additions or diff.changes or diff.moves)
 
 
-def _of_edits(search: Search, draft: Draft, shape: DraftShape, losses: tuple[EditReport, ...] = ()) -> DraftText:
+def _of_edits(search: TrainSearch, draft: Draft, shape: DraftShape, losses: tuple[EditReport, ...] = ()) -> DraftText:
     """Return a draft of edits, without those that have no place in the base by themselves."""
-    (choice,), misfits = sifted(search.session, search.skill, [draft])
+    (choice,), misfits = sifted(search, [draft])
     result = RewriteResult(application=search.applied(choice))
     return DraftText(number=0, shape=shape, draft=choice, result=result, losses=(*losses, *misfits))
 
 
-async def _whole_text(search: Search, rollouts: Sequence[Rollout], reflection: Reflection) -> DraftText | None:
+async def _whole_text(search: TrainSearch, rollouts: Sequence[Rollout], reflection: Reflection) -> DraftText | None:
     """Return the whole text, written from the failures in one call; None where there is no reason to, or no usable one.
 
     The text is outside of the edit budget until one was measured in this run; a later one has to keep to it.
     """
-    session, state, skill, step = search.session, search.state, search.skill, search.step
+    session, step = search.session, search.step
     failing = [rollout for rollout in rollouts if rollout.trajectory is not None and not solved(rollout)]
     if not failing or not _may_be_written(search, rollouts):
         return None
@@ -211,21 +223,17 @@ async def _whole_text(search: Search, rollouts: Sequence[Rollout], reflection: R
     contrast = most_alike([rollout for rollout in rollouts if solved(rollout)], sample, gradient.contrast)
     sections = (
         *standing_sections(
-            session,
-            state,
-            skill,
-            whole=True,
-            between=(tried_section(session.trials), feedback_section(reflection.feedback)),
+            search, whole=True, between=(tried_section(session.trials), feedback_section(reflection.feedback))
         ),
         _text_budget(search),
         trajectories_section(sample, "failure", gradient.max_trajectory_tokens),
-        earlier_section(session, state, sample, search.base),
+        earlier_section(search, sample),
         contrast_section(contrast, gradient.max_trajectory_tokens),
     )
     return await _text(search, sections, (), (*sample, *contrast), draw=(step, "text"))
 
 
-def _may_be_written(search: Search, rollouts: Sequence[Rollout]) -> bool:
+def _may_be_written(search: TrainSearch, rollouts: Sequence[Rollout]) -> bool:
     """Whether the whole text may be written: the target solves little with it, or it has hardly a rule."""
     optimizer, rule = search.session.settings.optimizer, search.session.rule
     files = optimizer.trainable
@@ -237,7 +245,7 @@ def _may_be_written(search: Search, rollouts: Sequence[Rollout]) -> bool:
     return score < LOW_SCORE or len(body) < FEW_RULES
 
 
-def _text_budget(search: Search) -> str:
+def _text_budget(search: TrainSearch) -> str:
     limit = _text_limit(search)
     if limit is None:
         return ""
@@ -246,7 +254,7 @@ def _text_budget(search: Search) -> str:
     )
 
 
-def _text_limit(search: Search) -> int | None:
+def _text_limit(search: TrainSearch) -> int | None:
     """Return how many rules a whole text may change; None for no limit: for a first one, and without a budget.
 
     Where analysts propose suggestions or whole texts, the budget does not count rules.
@@ -261,7 +269,7 @@ def _text_limit(search: Search) -> int | None:
 
 
 async def _text(
-    search: Search,
+    search: TrainSearch,
     sections: Sequence[str],
     addenda: Sequence[str],
     rollouts: Sequence[Rollout],
@@ -286,7 +294,7 @@ async def _text(
 class TrainTrials:
     """Tries the drafts of a step on its train items."""
 
-    def __init__(self, search: Search, rollouts: Sequence[Rollout], limit: int | None) -> None:
+    def __init__(self, search: TrainSearch, rollouts: Sequence[Rollout], limit: int | None) -> None:
         self._search, self._limit = search, limit
         with_score = [rollout for rollout in rollouts if isinstance(rollout.outcome, Scored)]
         self._failing = [rollout for rollout in with_score if not solved(rollout)]
@@ -373,7 +381,7 @@ class TrainTrials:
         is_text, step = attempt.shape is DraftShape.TEXT, search.step
         gradient, limit = session.settings.gradient, self._limit
         sections = (
-            *standing_sections(session, search.state, search.skill, whole=is_text),
+            *standing_sections(search, whole=is_text),
             _text_budget(search) if is_text else budget_section(limit, session.settings.optimizer),
             tagged("draft", proposals_section(attempt.draft.proposals)),
             look_section(look, gradient.max_trajectory_tokens // 2),
@@ -400,7 +408,7 @@ class TrainTrials:
             if edit.op is Op.DELETE
         )
         edits = tuple(edit for edit in draft.edits if edit.op is not Op.DELETE)
-        draft = within_budget(session, search.skill, replace(draft, proposals=edits, cut=bool(removals)), limit)
+        draft = within_budget(search, replace(draft, proposals=edits, cut=bool(removals)), limit)
         again = _of_edits(search, draft, DraftShape.EDITS, (*attempt.losses, *removals))
         return _unless_same(attempt, again if again.skill.digest != search.skill.digest else None)
 
@@ -426,10 +434,10 @@ def _unless_same(attempt: DraftText, again: DraftText | None) -> DraftText | Non
     return None if again is None or again.skill.digest == attempt.skill.digest else again
 
 
-async def _objection(search: Search, attempt: DraftText) -> str:
+async def _objection(search: TrainSearch, attempt: DraftText) -> str:
     """Return why a draft is not worth a rollout; empty if nothing speaks against it."""
     session, skill = search.session, search.skill
-    problem = refusal(session, search.state, skill, attempt.skill, base=search.base)
+    problem = refusal(search, attempt.skill)
     problem = problem or await invalid(session, skill, attempt.skill)
     if problem is not None:
         return f"{problem.title} ({problem.why.rstrip('.')})"
@@ -439,7 +447,7 @@ async def _objection(search: Search, attempt: DraftText) -> str:
     return ""
 
 
-async def _joined(search: Search, survivors: Sequence[DraftText], limit: int | None) -> DraftText:
+async def _joined(search: TrainSearch, survivors: Sequence[DraftText], limit: int | None) -> DraftText:
     """Return the merge of several drafts that help; the one that helps most if the merge cannot be used."""
     best = max(survivors, key=lambda attempt: attempt.worth)
     is_text = any(attempt.shape is DraftShape.TEXT for attempt in survivors)
@@ -447,16 +455,7 @@ async def _joined(search: Search, survivors: Sequence[DraftText], limit: int | N
     drafts = [replace(text, tried=attempt.looks[-1].effect) for text, attempt in zip(texts, survivors, strict=True)]
     mode = UpdateMode.FULL if is_text else UpdateMode.PATCH
     search.session.monitor.stage(Stage.AGGREGATE, 1)
-    draft = await merge(
-        search.session,
-        search.state,
-        search.skill,
-        [(EditSource.FAILURE, drafts)],
-        level=1,
-        draw=(search.step, "drafts"),
-        mode=mode,
-        extension=TRIED,
-    )
+    draft = await merge(search, [(EditSource.FAILURE, drafts)], level=1, draw=("drafts",), mode=mode, extension=TRIED)
     if is_text:
         if len(draft.rewrites) != 1:
             return best
@@ -464,7 +463,7 @@ async def _joined(search: Search, survivors: Sequence[DraftText], limit: int | N
         result = put_together(search.skill, body, draft.rewrites, title=draft.title, reasoning=draft.reasoning)
         union = DraftText(number=0, shape=DraftShape.TEXT, draft=draft, result=result)
     else:
-        draft = within_budget(search.session, search.skill, draft, limit)
+        draft = within_budget(search, draft, limit)
         union = _of_edits(search, draft, DraftShape.EDITS)
     is_idle = union.skill.digest == search.skill.digest
     return best if is_idle or await _objection(search, union) else union
@@ -483,7 +482,7 @@ def _as_text(attempt: DraftText) -> Draft:
     return replace(attempt.draft, proposals=(rewrite,))
 
 
-def _with(search: Search, proposal: Proposal, choice: DraftText) -> Proposal:
+def _with(search: TrainSearch, proposal: Proposal, choice: DraftText) -> Proposal:
     """Return ``proposal`` with ``choice`` as its candidate; a whole text has a budget of its own."""
     is_text = choice.result.rewrite is not None and proposal.candidate.rewrite is None
     losses = tuple(report for report in choice.losses if report not in proposal.losses)
@@ -499,12 +498,3 @@ def _left_out(proposal: Proposal) -> tuple[EditReport, ...]:
     """Return what happened to the edits of a proposal that are not in its text."""
     reports = (*proposal.candidate.application.reports, *proposal.losses)
     return tuple(report for report in reports if report.status is not EditStatus.APPLIED)
-
-
-def _nothing(search: Search, looks: Sequence[LookResult]) -> RewriteResult:
-    """Return the base as it is, with the reason why no draft became a candidate."""
-    return RewriteResult(
-        application=Application(skill=search.skill, reports=()),
-        title="no draft helps on train items",
-        failure=account(looks),
-    )

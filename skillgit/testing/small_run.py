@@ -25,10 +25,10 @@ from skillgit.domain.leaks import Secrets
 from skillgit.domain.run_state import RunState, VersionOutcomes, advance, begin
 from skillgit.domain.skill import Skill
 from skillgit.domain.trajectory import Item, Trajectory, Turn
-from skillgit.engine.earlier_attempts import Attempts
+from skillgit.engine.evidence_files import Attempts
 from skillgit.engine.method_settings import MethodSettings
 from skillgit.engine.run_loop import Start, Trainer
-from skillgit.engine.session import Monitor, Session, Task, Transition
+from skillgit.engine.search import Monitor, Session, Task, Transition
 from skillgit.engine.strategy import Strategy
 from skillgit.plugin.backend import Backend, BackendInfo, Reply, Request, Usage, system, user
 from skillgit.plugin.environment import Environment, EnvironmentInfo, Judge, Target

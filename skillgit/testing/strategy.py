@@ -17,8 +17,8 @@ from skillgit.domain.document_rewrite import ProposalKind
 from skillgit.domain.evaluation import Split
 from skillgit.domain.trajectory import Item
 from skillgit.engine.method_settings import MethodSettings
-from skillgit.engine.session import Session
-from skillgit.engine.strategy import Guarded, Proposal, Search, Strategy, strategy_of
+from skillgit.engine.search import Session
+from skillgit.engine.strategy import Guarded, Proposal, Strategy, TrainSearch, strategy_of
 from skillgit.errors import (
     FatalBackendError,
     RefusalError,
@@ -108,20 +108,20 @@ class WatchedStrategy(Strategy):
         with self.log.within():
             return self.strategy.certain(session, step)
 
-    def base(self, search: Search) -> int:
+    def base(self, search: TrainSearch) -> int:
         with self.log.within():
             base = self.strategy.base(search)
         self.questions.append(_Question("base", (search,), base))
         return base
 
-    async def propose(self, search: Search) -> Proposal:
+    async def propose(self, search: TrainSearch) -> Proposal:
         with self.log.within():
             proposal = await self.strategy.propose(search)
         self._look(proposal)
         self.questions.append(_Question("propose", (search,), proposal))
         return proposal
 
-    async def unite(self, search: Search, proposals: Sequence[Proposal]) -> Proposal | None:
+    async def unite(self, search: TrainSearch, proposals: Sequence[Proposal]) -> Proposal | None:
         with self.log.within():
             union = await self.strategy.unite(search, proposals)
         if union is not None:

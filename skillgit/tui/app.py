@@ -2,43 +2,34 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime
 from functools import partial, partialmethod
 from pathlib import Path
-from typing import Any, ClassVar, Concatenate, ParamSpec, TypeVar
+from typing import Any, ClassVar
 
-from rich.style import Style as Paint
-from textual.app import App, SystemCommand
+from textual.app import SystemCommand
 from textual.binding import Binding, BindingType
 from textual.dom import DOMNode
 from textual.events import Click, Event, InputEvent
 from textual.filter import LineFilter
 from textual.screen import ModalScreen, Screen
-from textual.worker import get_current_worker
 
 from skillgit.app.workspace import command_journal
 from skillgit.app.workspace.command_journal import CommandRecord
 from skillgit.app.workspace.context import Context
-from skillgit.app.workspace.workspace import Workspace, change_stamp, git_settings
-from skillgit.errors import SkillgitError
+from skillgit.app.workspace.workspace import change_stamp, git_settings
 from skillgit.lazy import loaded_on_use
 from skillgit.tui import commands, keymap, theme
 from skillgit.tui.commands import Ran
+from skillgit.tui.first_picture import THEME, StartPicture, setting_names
+from skillgit.tui.reading import ReadingApp
 from skillgit.tui.screens.dialogs import AskScreen, ChoiceScreen, CommandLogScreen, HelpScreen, PromptScreen, numbered
 from skillgit.tui.screens.history import HistoryScreen
-from skillgit.tui.start import THEME, StartPicture, setting_names
 from skillgit.tui.theme import QUIET, Collector, LastFilter
-from skillgit.view.surface import Screen as Facts
-from skillgit.view.surface import Style
 
 with loaded_on_use():
     from skillgit.verbs import command_line, exchange
-
-P = ParamSpec("P")
-R = TypeVar("R")
 
 WATCHED_EVERY = 0.5
 """Seconds between two looks at whether history has changed."""
@@ -46,7 +37,7 @@ _THEMES = {"dark": theme.DARK.name, "light": theme.LIGHT.name}
 _RIGHT = 3  # the right button of a mouse
 
 
-class SkillgitApp(App[None]):
+class SkillgitApp(ReadingApp):
     """``skillgit tui``; ``start`` was read already, ``opening`` makes a screen over the history, ``watch`` rereads."""
 
     CSS_PATH = Path(__file__).with_name("skillgit.tcss")
@@ -63,14 +54,10 @@ class SkillgitApp(App[None]):
         unicode: bool = True,
         watch: bool = True,
     ) -> None:
-        super().__init__()
-        self.context = context
+        super().__init__(context, unicode=unicode, watch=watch)
         self.run_wanted = run
-        # what renderers paint bears digits that no stranger's text can know: see Screen
-        self.facts = Facts(terminal=True, colour=True, unicode=unicode, seal=f"{int.from_bytes(os.urandom(6))};")
         self.ran: list[Ran] = []
         self.rebound: Mapping[str, str] = {}
-        self.watched = watch
         self._known, self._opening = start, opening
         self._seen = start.standing if start is not None else ""
         self._collector, self._last = Collector(), LastFilter()
@@ -78,13 +65,6 @@ class SkillgitApp(App[None]):
         for scheme in theme.THEMES.values():
             self.register_theme(scheme)
         self.theme = theme.DARK.name
-
-    @property
-    def now(self) -> datetime:
-        return self.context.clock()
-
-    def paint(self, style: Style) -> Paint:
-        return theme.paint(style, self.theme)
 
     def get_line_filters(self) -> Sequence[LineFilter]:
         return (*super().get_line_filters(), self._last)
@@ -132,52 +112,6 @@ class SkillgitApp(App[None]):
             self.theme = _THEMES[name]
         elif name:
             self.notify(f"{THEME} is neither dark nor light", severity="warning", markup=False)
-
-    def read(self, function: Callable[Concatenate[Workspace, P], R], *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - as in call
-        """Call what reads history as it is at one moment; the rest is as in :meth:`call`."""
-
-        def read(context: Context, /, *args: P.args, **kwargs: P.kwargs) -> R:
-            with Workspace(context, still=True) as workspace:
-                return function(workspace, *args, **kwargs)
-
-        self.call(read, *args, **kwargs)
-
-    def call(
-        self,
-        function: Callable[Concatenate[Context, P], R],
-        *args: Any,  # noqa: ANN401 - they are those of the use case
-        then: Callable[[R], object],
-        on_error: Callable[[SkillgitError], object] | None = None,
-        group: str = "",
-        **kwargs: Any,  # noqa: ANN401 - likewise
-    ) -> None:
-        """Call a use case in a thread, and hand its result to ``then`` unless what that belongs to has been closed.
-
-        An error goes to ``on_error`` or to the user. Of the calls of one ``group`` only the newest is handed on.
-        """
-
-        def work() -> None:
-            worker = get_current_worker()
-            try:
-                result = function(self.context, *args, **kwargs)
-            except SkillgitError as error:
-                outcome = partial(self._hand_on, on_error or self.told, error)
-            else:
-                outcome = partial(self._hand_on, then, result)
-            if not worker.is_cancelled:
-                self.call_later(outcome)
-
-        self.run_worker(work, thread=True, group=group or "read", exclusive=bool(group))
-
-    def _hand_on(self, taker: Callable[[Any], object], result: object) -> None:
-        owner = getattr(getattr(taker, "func", taker), "__self__", None)
-        # an app that ends takes its screens apart before what was read has all been handed on
-        if self.is_running and (not isinstance(owner, DOMNode) or owner.is_attached):
-            taker(result)
-
-    def told(self, error: SkillgitError) -> None:
-        hint = f"\nhint: {error.hint}" if error.hint else ""
-        self.notify(f"{error}{hint}", severity="error", markup=False)
 
     def _look(self) -> None:
         self.call(change_stamp, then=self._looked, on_error=lambda _: None, group="watch")

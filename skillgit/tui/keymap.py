@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Final, Literal
 if TYPE_CHECKING:
     from textual.binding import BindingType
 
-Place = Literal[
-    "app", "history", "list", "wide", "find", "tabs", "diff", "compare", "item", "event", "printed", "live", "dialog"
-]
+Place = Literal["app", "history", "list", "wide", "find", "tabs", "diff", "items", "compare",
+                "item", "event", "printed", "live", "dialog"]  # fmt: skip
 """Where a key holds."""
 
 SETTING: Final = "skillgit.tui.keymap"
@@ -112,6 +111,7 @@ KEYS: Final = (
     _key("diff.less", "left_curly_bracket", "Less context", "diff"),
     _key("diff.next", "J", "Next hunk", "diff", footer="next hunk"),
     _key("diff.prev", "K", "Previous hunk", "diff"),
+    _key("items.filter", "f", "Only items that were fixed, broken, … in turn", "items", footer="filter"),
     _key("compare.next", "tab", "Next view", "compare", footer="next view"),
     _key("compare.prev", "shift+tab", "Previous view", "compare"),
     _key("compare.swap", "s", "Swap sides", "compare", footer="swap"),

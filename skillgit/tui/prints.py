@@ -11,13 +11,12 @@ from typing import Any, NamedTuple
 from skillgit.app.workspace.workspace import Workspace
 from skillgit.tui.widgets.painted_lines import Painted, Part, rendered
 from skillgit.verbs.command_line import read_words
-from skillgit.verbs.items import ItemWords, item_words
+from skillgit.verbs.items import item_words
 from skillgit.verbs.report import IN_SHORT, SummaryRequest
 from skillgit.verbs.verb import Answer, ReadingSession
 from skillgit.view import rules
-from skillgit.view.item import asked
+from skillgit.view.items import said
 from skillgit.view.surface import Screen
-from skillgit.view.text import one_line
 
 Words = tuple[str, ...]
 """A command line behind ``skillgit``."""
@@ -58,7 +57,7 @@ def read(workspace: Workspace, words: Words, ink: Screen) -> Printout:
             name = str(result.origin.address)
             leads = dict.fromkeys(range(_ORIGIN_LINES), Lead(name, ("show", name), note=f"enter shows {name}"))
         case ("items", run, *flags) if not {"--checks", "--models"} & set(flags):
-            leads = _items(workspace, run, answer)
+            leads = _items(workspace, run, answer, ink)
     lines = lines or [sentence for sentence, _ in answer.notes]
     return Printout([(Part(" "), *line) for line in rendered(lines, ink)], leads)
 
@@ -71,23 +70,16 @@ def _reasons(texts: Iterable[tuple[int, int, str]], revision: str) -> Mapping[in
     }
 
 
-def _items(workspace: Workspace, run: str, answer: Answer[object]) -> Mapping[int, Lead]:
+def _items(workspace: Workspace, run: str, answer: Answer[object], ink: Screen) -> Mapping[int, Lead]:
     result: Any = answer.result
     rows: Any = tuple(answer.rows)
     newest = [column.name for column in result.columns if column.version is not None][-1:]
-    texts = sayings(workspace, [f"{run}/{name}" for name in newest], [row["item"] for row in rows])
+    texts = sayings(workspace, [f"{run}/{name}" for name in newest], [row["item"] for row in rows], ink)
     return {
         index: Lead(run, item=row["item"], note=texts.get(row["item"], "")) for index, row in enumerate(rows, start=1)
     }
 
 
-def sayings(workspace: Workspace, commits: Sequence[str], items: Sequence[str]) -> dict[str, str]:
-    """Return on one line what each item asks, and what the newest of the versions answered."""
-    return {item: said(words) for item, words in item_words(workspace, commits, items).items()}
-
-
-def said(words: ItemWords) -> str:
-    if not words.question:
-        return ""
-    answer = next((one_line(reply.answer) for reply in reversed(words.replies) if reply.answer), "")
-    return asked(words.question) + (f"  = {answer}" if answer else "")
+def sayings(workspace: Workspace, commits: Sequence[str], items: Sequence[str], ink: Screen) -> dict[str, str]:
+    """Return on one line what each item asks, and what the versions answered."""
+    return {item: said(words, ink) for item, words in item_words(workspace, commits, items).items()}

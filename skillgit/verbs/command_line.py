@@ -207,7 +207,8 @@ class VerbCommand(DescribedCommand):
     def also(self) -> str:
         """The sentence about the shared options that it has."""
         usages = [option.usage for option in self._shared if option.key in self.keys]
-        return f"Also: {', '.join([*usages, 'and options of every command'])} (skillgit help options)"
+        usages.append("and options of every command" if usages else "options of every command")
+        return f"Also: {', '.join(usages)} (skillgit help options)"
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the words; click's parser does not say which command it could not read."""

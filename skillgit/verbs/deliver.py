@@ -21,8 +21,8 @@ from skillgit.view.text import one_line
 
 with loaded_on_use():
     from skillgit.app.deliver import install as installing
-    from skillgit.app.deliver import installed, plugin
-    from skillgit.app.deliver.export import folder, mlflow, skillopt, tables
+    from skillgit.app.deliver import installed, plugin, served
+    from skillgit.app.deliver.export import atif, folder, mlflow, skillopt, tables
     from skillgit.app.skill_format import folder_contents
     from skillgit.view import deliveries
 
@@ -143,6 +143,10 @@ def _export(session: VerbSession, request: ExportRequest) -> Answer[object]:
             return Answer(
                 "export-well-known/1", skills_index, [f"{one_line(skills_index.folder)} holds {names}, {files}"]
             )
+        case ExportKind.ATIF:
+            recorded = atif.export_atif(session.context, revision, path)
+            numbers = plural(recorded.trajectories, "trajectory", "trajectories")
+            return Answer("export-atif/1", recorded, _written(session, recorded.event, recorded.place, numbers))
         case ExportKind.SKILLOPT:
             layout = skillopt.export_layout(session.workspace, revision, path)
             notes = () if session.form is Form.JSON else [(remark, "") for remark in layout.remarks]
@@ -170,6 +174,14 @@ def _archive(session: VerbSession, request: ExportRequest) -> Answer[bytes]:
     if not name.endswith(folder.ENDINGS):
         raise UsageError(f"archives end in {' or '.join(folder.ENDINGS)}", hint="as=skill")
     return Answer(result=folder.archive(folder.skill_of(session.workspace, revision)))
+
+
+def _served_skills(session: VerbSession, _: ExportRequest) -> Answer[tuple[served.ServedSkill, ...]]:
+    return Answer(result=served.served_skills(session.workspace))
+
+
+def _served_file(session: VerbSession, request: ExportRequest) -> Answer[served.ServedSkill]:
+    return Answer(result=served.served_file(session.workspace, request.words[0]))
 
 
 def _written(session: VerbSession, run: str, path: str, *parts: str) -> list[str]:
@@ -215,3 +227,7 @@ EXPORTED_SKILL = Verb("export", ExportRequest, _skill_at)
 """The skill of a version, with all its files."""
 ARCHIVE = Verb("export", ExportRequest, _archive)
 """The archive that a version is exported as under a name, which ends as archives do."""
+SERVED_SKILLS = Verb("export", ExportRequest, _served_skills)
+"""The skills that a server serves by default."""
+SERVED_FILE = Verb("export", ExportRequest, _served_file)
+"""A file of a skill, by its address below ``skill://``."""

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Annotated, TypeAlias
 
 from skillgit.app.workspace.request import Arg, MisuseError, OfPast, OfSkill, Opt, refuse_together
+from skillgit.app.workspace.workspace import Workspace
 from skillgit.errors import ExitCode
 from skillgit.lazy import loaded_on_use
 from skillgit.verbs.verb import DOCUMENT, LIST, Answer, Form, Verb, VerbSession
 from skillgit.view.surface import Screen
 
 with loaded_on_use():
-    from skillgit.app.history import log, plumbing
+    from skillgit.app.history import item, log, plumbing
     from skillgit.app.history import show as showing
     from skillgit.app.history.diff import items, rules, stat, text
     from skillgit.app.recorded import evaluation_notes
@@ -91,10 +93,15 @@ def _by_item(session: VerbSession, request: DiffRequest) -> Answer[ItemDiff]:
         table=item_view.CHANGES,
         rows=result.rows,
         result=result,
-        lines=item_view.flips(result, session.screen),
+        lines=item_view.flips(result, session.screen, partial(_said, session.workspace, result)),
         pager=True,
         exit_code=_exit_code(request, differs=result.moved),
     )
+
+
+def _said(workspace: Workspace, diff: ItemDiff, names: Sequence[str], screen: Screen) -> dict[str, str]:
+    words = item.item_words(workspace, [diff.a.commit, diff.b.commit], names)
+    return {name: item_view.said(own, screen) for name, own in words.items()}
 
 
 def _by_rule(session: VerbSession, request: DiffRequest) -> Answer[RulesDiffed]:

@@ -33,8 +33,8 @@ def narrowed(base: Selection, text: str, now: datetime) -> Selection:
     """Return ``base`` narrowed by what ``text`` says; ages as in ``after:2h`` are counted from ``now``."""
     selection, words = base, []
     for token in _split(text):
-        condition = condition_of(token, get_args(Number))
-        pair = _NAMED.fullmatch(token)
+        pair, numbers = _NAMED.fullmatch(token), get_args(Number)
+        condition = condition_of(token, numbers) if pair is None or pair["name"] in numbers else None
         if condition is not None and condition.value:
             number = cast("Number", condition.key)
             comparisons = (NumberComparison(number=number, sign=sign, value=at) for sign, at in condition.numbers())

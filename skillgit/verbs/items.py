@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias, cast
 
@@ -149,9 +149,11 @@ ITEM_SIDES = Verb("items", SidesRequest, _with_sides)
 ITEM_TRAJECTORY = Verb("items", ItemsRequest, _trajectory)
 
 
-def item_words(workspace: Workspace, revisions: Sequence[str], items: Iterable[str]) -> dict[str, ItemWords]:
-    """Return what each of ``items`` asks, and what each of ``revisions`` answered; no command prints it of many."""
-    return item.item_words(workspace, revisions, items)
+def item_words(
+    workspace: Workspace, revisions: Sequence[str], items: Iterable[str], asking: Collection[str] | None = None
+) -> dict[str, ItemWords]:
+    """Return what each of ``items``, or of those ``asking``, asks, and what each of ``revisions`` answered."""
+    return item.item_words(workspace, revisions, items, asking)
 
 
 def item_picture(workspace: Workspace, run: str, item_id: str, digest: str) -> item.ItemPicture:

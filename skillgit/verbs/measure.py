@@ -14,11 +14,12 @@ from skillgit.app.measure.requests import (
     GateRequest,
     VerifyRequest,
 )
+from skillgit.app.skill_format.atomic_write import write_output
 from skillgit.app.workspace.request import MisuseError, refuse_together, refuse_without
 from skillgit.errors import ExitCode
 from skillgit.lazy import loaded_on_use
 from skillgit.verbs.measuring import measured
-from skillgit.verbs.output_file import STDOUT, refuse_two_answers, write_file
+from skillgit.verbs.output_file import STDOUT, refuse_two_answers
 from skillgit.verbs.verb import Answer, Effect, TerminalSession, Verb, VerbSession
 from skillgit.view.surface import Screen
 
@@ -47,6 +48,8 @@ def _eval(session: TerminalSession, request: EvalRequest) -> Answer[object]:
         refuse_together(request, option, "against")
         if getattr(request, option) and request.split == ALL:
             raise MisuseError(f"--{option} cannot be combined with --split all")
+    for option in ("fresh", "model", "judge", "dry_run"):
+        refuse_together(request, option, "junit")
     refuse_without(request, "fresh", "sample")
     refuse_without(request, "sample", "seed")
     refuse_together(request, "sample", "model")
@@ -108,7 +111,7 @@ VERIFY = Verb("verify", VerifyRequest, _verify, lambda request: Effect.PAYS if r
 
 
 def _gate(session: TerminalSession, request: GateRequest) -> Answer[object]:
-    if request.dry_run and request.output:
+    if request.dry_run and (request.output or request.junit):
         raise MisuseError("a dry run has no verdict to write")
     refuse_two_answers(session, request.output)
 
@@ -119,14 +122,14 @@ def _gate(session: TerminalSession, request: GateRequest) -> Answer[object]:
     if request.output not in {"", STDOUT}:
         report = cast("pull_request_verdicts.GateReport", answer.result)  # no dry run writes a file
         text = "".join(f"{line}\n" for line in map(Screen().shown, gate.markdown(report)))
-        write_file(session.context.directory / request.output, text.encode())
+        write_output(session.context.directory / request.output, text.encode())
     return answer
 
 
 def _gate_effect(request: GateRequest) -> Effect:
     if not request.recorded_only:
         return Effect.PAYS
-    return Effect.READS if request.output in {"", STDOUT} else Effect.FILES
+    return Effect.READS if request.output in {"", STDOUT} and not request.junit else Effect.FILES
 
 
 GATE = Verb("gate", GateRequest, _gate, _gate_effect)

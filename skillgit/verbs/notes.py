@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from skillgit.app.workspace.workspace import Workspace
+from skillgit.errors import RevisionNotFoundError
 from skillgit.lazy import loaded_on_use
 
 with loaded_on_use():
@@ -19,4 +20,5 @@ def unreadable_runs(workspace: Workspace) -> tuple[tuple[str, str], ...]:
     """Return which runs are left out because their history cannot be read."""
     errors = workspace.index.broken
     notes = [(f"run {run} is left out, since it cannot be read: {error.message}", "") for run, error in errors.items()]
-    return (*notes[:-1], (notes[-1][0], "skillgit fsck")) if notes else ()
+    hint = next((error.hint for error in errors.values() if isinstance(error, RevisionNotFoundError)), "skillgit fsck")
+    return (*notes[:-1], (notes[-1][0], hint)) if notes else ()

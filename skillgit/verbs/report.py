@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from skillgit.app.skill_format.atomic_write import refuse_way_out
+from skillgit.app.skill_format.atomic_write import refuse_way_out, write_output
 from skillgit.app.workspace.request import MisuseError, OfPast, OfRun, OfSkill, Opt
 from skillgit.domain.address import version_label
 from skillgit.errors import NotFoundError, UsageError
 from skillgit.lazy import loaded_on_use
-from skillgit.verbs.output_file import STDOUT, refuse_two_answers, write_file
+from skillgit.verbs.output_file import STDOUT, refuse_two_answers
 from skillgit.verbs.verb import Answer, Effect, Verb, VerbSession
 from skillgit.view.numbers import count
 
@@ -48,7 +48,7 @@ def _report(session: VerbSession, request: ReportRequest) -> Answer[report.RunRe
     if request.output == STDOUT:
         return Answer(result=result, lines=[content])
     path = _place(session.context.directory / request.output)
-    write_file(path, content)
+    write_output(path, content)
     name, best = result.run.name, result.run.best_version
     document = {"run": name, "version": best, "commit": result.rows[-1].commit, "path": path, "bytes": len(content)}
     parts = (f"wrote {path}", f"run {name}", f"best {version_label(best)}", f"{count(len(content))}B")

@@ -9,15 +9,15 @@ from shlex import quote
 from typing import TYPE_CHECKING, Final
 
 from skillgit.app.workspace.workspace import Absence, measure
-from skillgit.domain.asked_question import marked_question
 from skillgit.lazy import loaded_on_use
 from skillgit.view import numbers
+from skillgit.view.items import excerpt
 from skillgit.view.json_values import picked
 from skillgit.view.log import line as log_line
 from skillgit.view.score_tables import sign
 from skillgit.view.surface import Screen, Style
 from skillgit.view.table import Cell, Column, Table
-from skillgit.view.text import cut, fit, inert, one_line, pad, width, wrap
+from skillgit.view.text import cut, fit, one_line, pad, width, wrap
 
 with loaded_on_use():
     from skillgit.app.recorded import outcomes
@@ -33,7 +33,6 @@ ATTEMPTS: Final[Table[Mapping[str, object]]] = Table(
     "name commit hard soft failed measured answer feedback trajectory title",
     head="run metric item task_type question first flips solved measured doubts every is_first unknown",
 )
-_HEAD, _TAIL = 200, 400
 _ANSWER = 28
 _OUTCOME = 12  # columns of an outcome and its score
 _MOST = 12  # names that a list of them shows
@@ -93,20 +92,6 @@ def trajectory(record: ItemTrajectory, screen: Screen) -> Iterator[str]:
     yield ""
     yield f"{screen.paint(Style.FAINT, 'answer')}    {attempt.answer or 'none'}"
     yield f"{screen.paint(Style.FAINT, 'feedback')}  {attempt.feedback or 'none'}"
-
-
-def excerpt(text: str) -> str:
-    """Return the beginning and the end of a prompt; the question is at one of them."""
-    flat = " ".join(text.split())
-    if len(flat) <= _HEAD + _TAIL:
-        return flat
-    return f"{flat[:_HEAD].rstrip()} … {flat[-_TAIL:].lstrip()}"
-
-
-def asked(text: str) -> str:
-    """Return on one line what a prompt asks, without the passages and tables around it, for lists of items."""
-    question = marked_question(text)
-    return one_line(question) if question else excerpt(inert(text))
 
 
 def _some(names: Sequence[str]) -> str:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, zip_longest
 from typing import TYPE_CHECKING, Any, Final, assert_never
 
+from skillgit.domain.asked_question import marked_question
 from skillgit.view import numbers
 from skillgit.view.surface import UNICODE, Glyphs, Screen, Style
 from skillgit.view.table import Cell, Column, Table
-from skillgit.view.text import one_line
+from skillgit.view.text import fit, inert, one_line, width
 
 if TYPE_CHECKING:
     from skillgit.app.history.diff.items import Change, ItemChange, ItemDiff, Length
+    from skillgit.app.history.item import ItemWords
     from skillgit.app.recorded.outcomes import CheckChange
     from skillgit.domain.conditions import Difference
     from skillgit.index.rows import LogRow
@@ -29,6 +33,8 @@ STYLES: Final[dict[Change, Style]] = {
     "pass": Style.FAINT,
 }
 """What happened to items, in the order in which they are listed."""
+_HEAD, _TAIL = 200, 400  # characters of a prompt
+_ANSWER, _QUESTION, _REPLY = 80, 140, 28  # columns
 CHANGED: tuple[Change, ...] = ("fixed", "gained", "broken", "lost")
 NOT_MEASURED = "not measured (the decision was settled)"
 
@@ -111,13 +117,14 @@ def length(size: Length) -> str:
     return text if size.before is None else f"{text} ({size.after - size.before:+,})"
 
 
-def flips(diff: ItemDiff, screen: Screen) -> Iterator[str]:
+def flips(diff: ItemDiff, screen: Screen, words: Callable[[Sequence[str], Screen], Mapping[str, str]]) -> Iterator[str]:
+    """Yield how two versions differ item by item; ``words`` says what items ask and were answered."""
     yield from differing(diff.differs, screen)
     yield headline(diff.a, diff.b, screen, diff.metric)
     rows = [row for kind in (*CHANGED, "missing") for row in diff.rows if row.change == kind]
     if rows:
         yield ""
-        yield from CHANGES.lines(rows, screen, whole=diff)
+        yield from change_lines(rows, words([row.item for row in rows], screen), screen, diff)
     yield from totals(diff, screen)
 
 
@@ -129,14 +136,14 @@ def totals(diff: ItemDiff, screen: Screen) -> Iterator[str]:
         yield ""
         yield from CHECKS.lines(diff.checks, screen, whole=diff)
     yield ""
-    yield _sums(diff, screen)
+    yield sums(diff, screen)
     yield screen.dotted((chance_words(diff), length(diff.length)))
     for note in diff.notes:
         yield screen.paint(Style.REVERTED, f"! {note}")
 
 
-def _change_signs(diff: ItemDiff) -> Callable[[ItemChange], Cell]:
-    words = change_words(diff.differs)
+def _change_signs(whole: object) -> Callable[[ItemChange], Cell]:
+    words = change_words(getattr(whole, "differs", ()))  # a version and its base differ in the text only
     # where items are not measured, the screens have no room to say why
     return lambda row: Cell(f"{sign(row.change, UNICODE)} {words[row.change].partition(' (')[0]}", STYLES[row.change])
 
@@ -158,13 +165,137 @@ CHANGES: Final[Table[ItemChange]] = Table(
 )
 
 
+def excerpt(text: str) -> str:
+    """Return the beginning and the end of a prompt; the question is at one of them."""
+    flat = " ".join(text.split())
+    if len(flat) <= _HEAD + _TAIL:
+        return flat
+    return f"{flat[:_HEAD].rstrip()} … {flat[-_TAIL:].lstrip()}"
+
+
+def asked(text: str) -> str:
+    """Return on one line what a prompt asks, without the passages and tables around it, for lists of items."""
+    question = marked_question(text)
+    return one_line(question) if question else excerpt(inert(text))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutputRow:
+    """An item under several versions: what each answered, and what the others changed of what the first one scores."""
+
+    item: str
+    task_type: str
+    question: str
+    changes: tuple[Change, ...]
+    scores: tuple[float | None, ...]
+    answers: tuple[str, ...]  # empty where the evidence is not here
+    solved: tuple[bool | None, ...]
+    is_flaky: bool
+
+    @property
+    def differs(self) -> bool:
+        """Whether the outcome or the answer of two versions differs, as far as they are known."""
+        pairs = list(zip(self.scores, self.answers, strict=True))
+        scores = {score for score, _ in pairs if score is not None}
+        return len(scores) > 1 or len({answer for score, answer in pairs if answer and score is not None}) > 1
+
+
+def outputs(
+    pairs: Sequence[Sequence[ItemChange]], words: Mapping[str, ItemWords], flaky: Collection[str] = ()
+) -> Iterator[OutputRow]:
+    """Yield the items of ``pairs`` of the first version and another one each, with what item and versions say."""
+    changes: dict[str, dict[int, ItemChange]] = {}
+    for place, rows in enumerate(pairs):
+        for row in rows:
+            changes.setdefault(row.item, {})[place] = row
+    for item, own in sorted(changes.items()):
+        own_words = words.get(item)
+        replies = own_words.replies if own_words else ()
+        after = [own.get(place) for place in range(len(pairs))]
+        scores = (
+            next((row.before for row in own.values() if row.before is not None), None),
+            *(row.after if row else None for row in after),
+        )
+        yield OutputRow(
+            item=item,
+            task_type=next(iter(own.values())).task_type,
+            question=asked(own_words.question) if own_words else "",
+            changes=tuple(row.change if row else "missing" for row in after),
+            scores=scores,
+            answers=tuple(reply.answer for reply in replies) or ("",) * len(scores),
+            solved=tuple(
+                None if score is None else score >= 1.0 if reply is None or reply.is_solved is None else reply.is_solved
+                for score, reply in zip_longest(scores, replies)
+            ),
+            is_flaky=item in flaky,
+        )
+
+
+FACETS: Final[Mapping[str, Callable[[OutputRow], bool]]] = {
+    "all": lambda _: True,
+    "different": lambda row: row.differs,
+    "failing": lambda row: False in row.solved,
+    **{change: lambda row, change=change: change in row.changes for change in CHANGED},  # type: ignore[misc]
+    "solved by none": lambda row: False in row.solved and True not in row.solved,
+    "flaky": lambda row: row.is_flaky,
+}
+"""Which items people look at, by the words that choose them."""
+
+
+def output_table(names: Sequence[str], link: Callable[[OutputRow, int], Cell] | None = None) -> Table[OutputRow]:
+    """Return the items with outcome and answer of each version of ``names``; ``link`` makes cells that lead on."""
+
+    def shown(row: OutputRow, place: int) -> Cell:
+        score, solved = row.scores[place], row.solved[place]
+        mark = UNICODE.dot if score is None else UNICODE.passed if solved else UNICODE.rejected
+        part = "" if score in {None, 0.0, 1.0} else f" {numbers.score(score)}"
+        style = Style.FAINT if score is None else Style.ACCEPTED if solved else Style.REJECTED
+        answer = fit(one_line(row.answers[place]), _ANSWER)
+        target = link(row, place) if link is not None else Cell("")
+        return replace(target, text=f"{mark}{part} {answer}".rstrip(), style=style)
+
+    def values(place: int, name: str) -> Iterator[Column[OutputRow]]:
+        yield Column(name, lambda row: row.scores[place], head=name, show=lambda row: shown(row, place), key=name)
+        yield Column(f"{name} answer", lambda row: row.answers[place])
+
+    return Table(
+        plain="item task_type question change",
+        columns=(
+            Column("item", head="item", key="item", text=True),
+            Column("task_type", head="type", key="type", text=True),
+            Column("question", head="question", show=lambda row: fit(row.question, _QUESTION)),
+            *chain.from_iterable(values(place, name) for place, name in enumerate(names)),
+            Column("change", lambda row: " ".join(row.changes), head="change", key="change", text=True),
+        ),
+        noun="item",
+        empty="No item is chosen.",
+    )
+
+
+def said(words: ItemWords, screen: Screen) -> str:
+    """Return on one line what the versions answered to an item, once if it is the same, and what the item asks."""
+    answers = dict.fromkeys(one_line(reply.answer) for reply in words.replies if reply.answer)
+    replies = f" {screen.glyphs.arrow} ".join(fit(answer, _REPLY, screen.glyphs.ellipsis) for answer in answers)
+    return "  ".join(filter(None, (replies, asked(words.question) if words.question else "")))
+
+
+def change_lines(
+    rows: Sequence[ItemChange], words: Mapping[str, str], screen: Screen, whole: object = None
+) -> Iterator[str]:
+    """Yield a line for each item: what happened to it, and in the room that is left what ``words`` say of it."""
+    for row, line in zip(rows, CHANGES.lines(rows, screen, whole=whole), strict=False):
+        text = screen.encodable(words.get(row.item, ""))
+        text = fit(text, screen.width - width(line) - 2, screen.glyphs.ellipsis) if screen.width else text
+        yield f"{line}  {screen.paint(Style.FAINT, text)}" if text else line
+
+
 def _score_changes(
     head: str, name: Callable[[Any], str], counts: Callable[[Any], Iterable[tuple[Change, int]]]
 ) -> Table[Any]:
     """Return a table of groups of items, called ``name``, with their mean scores under two versions."""
 
     def flips(whole: object) -> Callable[[Any], str]:
-        differs = getattr(whole, "differs", ())  # a version and its base differ in the text only
+        differs = getattr(whole, "differs", ())
         return lambda row: ", ".join(counted(counts(row), differs, all_=False))
 
     return Table(
@@ -204,16 +335,23 @@ def _value(value: float | None) -> str:
     return f"{value:.0f}" if value in {0.0, 1.0} else numbers.score(value)
 
 
-def _sums(diff: ItemDiff, screen: Screen) -> str:
-    parts = [
-        *counted([(kind, len(getattr(diff, kind))) for kind in CHANGED], diff.differs),
-        f"{len(diff.stable_pass)} stable pass",
-        f"{len(diff.stable_fail)} stable fail",
-    ]
+def sums(diff: ItemDiff, screen: Screen, named: int = 0) -> str:
+    """Return how many items were fixed and broken, at most ``named`` of each by name, and how many stayed."""
+    labels, groups = change_words(diff.differs), dict[str, tuple[Style, list[str]]]()
+    for kind in CHANGED:
+        groups.setdefault(labels[kind], (STYLES[kind], []))[1].extend(getattr(diff, kind))
+    parts = []
+    for label, (style, names) in groups.items():
+        if names or label in {labels["fixed"], labels["broken"]}:
+            more = f" {screen.glyphs.ellipsis}" if len(names) > named else ""
+            examples = screen.paint(Style.FAINT, f" ({one_line(' '.join(names[:named]))}{more})")
+            count = f"{len(names)} {label}"
+            parts.append((screen.paint(style, count) if names else count) + (examples if names and named else ""))
+    parts += [f"{len(diff.stable_pass)} stable pass", f"{len(diff.stable_fail)} stable fail"]
     if diff.not_measured:
-        parts.append(f"{len(diff.not_measured)} of {len(diff.rows)} {NOT_MEASURED}")
+        parts.append(screen.paint(Style.FAINT, f"{len(diff.not_measured)} of {len(diff.rows)} {NOT_MEASURED}"))
     if diff.missing:
-        parts.append(f"{len(diff.missing)} missing")
+        parts.append(screen.paint(Style.REVERTED, f"{len(diff.missing)} missing"))
     return screen.dotted(parts)
 
 

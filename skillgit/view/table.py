@@ -7,11 +7,13 @@ them. Sorting and filtering know the columns that have a key.
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
 from datetime import datetime
 from enum import Enum, auto
 from functools import cached_property, partial
+from io import StringIO
 from operator import attrgetter, eq, ge, gt, le, lt
 from typing import Any, Final, Generic, TypeVar, get_type_hints
 
@@ -48,6 +50,7 @@ class Cell:
         full: All of it, where a page has room for more than ``text``.
         under: What a page adds in small below it.
         link: The page that it leads to, as parts of an address.
+        query: What the address asks of that page.
         bar: A share between 0 and 1, which a page also draws.
     """
 
@@ -56,6 +59,7 @@ class Cell:
     full: str = ""
     under: str = ""
     link: tuple[str, ...] = ()
+    query: Mapping[str, str] = field(default_factory=dict)
     bar: float | None = None
 
     def painted(self, screen: Screen) -> str:
@@ -166,6 +170,13 @@ class Table(Generic[R]):
         """Return the cells of a tab-separated row."""
         return [self._field(row, name) for name in self.names]
 
+    def csv(self, rows: Sequence[R]) -> str:
+        """Return the rows as comma-separated values under the names of the fields."""
+        text = StringIO()
+        writer = csv.writer(text)
+        writer.writerows([self.names, *map(self.plain_row, rows)])
+        return text.getvalue()
+
     def _field(self, row: R, name: str) -> object:
         if name in self.computed:
             return self.computed[name].value_of(row)
@@ -215,7 +226,7 @@ class Table(Generic[R]):
         return self._sorted(matches, sort) if sort else tuple(matches)
 
     def _test(self, text: str) -> Callable[[R], bool]:
-        condition = condition_of(text, self.keys)
+        condition = condition_of(text, self.keys, in_words=":")
         if condition is None:
             phrase = text.casefold()
             texts = [column for column in self.keys.values() if column.text]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 
 from skillgit.errors import UsageError
+from skillgit.plugin.plugin_identity import install_command
 
 MODULES = ("starlette", "uvicorn", "python_multipart")
 """What the extra ``web`` brings."""
@@ -16,4 +17,4 @@ MODULES = ("starlette", "uvicorn", "python_multipart")
 
 def require_extra() -> None:
     if not all(map(find_spec, MODULES)):
-        raise UsageError("serve needs the extra 'web'", hint="pip install 'skillgit[web]'")
+        raise UsageError("serve needs the extra 'web'", hint=install_command("web"))

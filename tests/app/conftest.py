@@ -8,6 +8,8 @@ import pytest
 from contexts import context_in
 from sample_run import write_run
 
+from skillgit.index.refresh import open_index, path_of
+
 if TYPE_CHECKING:
     from skillgit.app.workspace.context import Context
 
@@ -28,5 +30,15 @@ def context(repo) -> Context:
 
 @pytest.fixture
 def records(repo):
-    """The events of the sample run, which stands in the repository of ``context``."""
-    return write_run(repo)
+    """The events of the sample run, which stands in the repository of ``context`` and in its index."""
+    records = write_run(repo)
+    if _INDEX:
+        path_of(repo).write_bytes(_INDEX[0])
+    else:
+        open_index(repo).close()
+        _INDEX.append(path_of(repo).read_bytes())
+    return records
+
+
+_INDEX: list[bytes] = []
+"""The index of the sample run, once it was built."""

@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import pytest
+from soaking import sampled_rows
 from wire import Faults, wire_server
 
 from skillgit.errors import ConfigError, FatalBackendError, RetryableBackendError
@@ -133,18 +134,21 @@ def test_a_conversation_keeps_its_turns(wire):
 
 @pytest.mark.parametrize(
     ("fault", "said"),
-    [
-        ("rate_limit", "its rate limit is reached"),
-        ("server_error", "it answered 500"),
-        ("unavailable", "it answered 503"),
-        ("overloaded", "it is overloaded"),
-        ("reset", "closed the connection"),
-        ("truncated", "broke"),
-        ("malformed", "is not JSON"),
-        ("wrong_shape", "is not a message"),
-        ("empty_choices", "is empty"),
-        ("empty_text", "is empty"),
-    ],
+    sampled_rows(
+        [
+            ("rate_limit", "its rate limit is reached"),
+            ("server_error", "it answered 500"),
+            ("unavailable", "it answered 503"),
+            ("overloaded", "it is overloaded"),
+            ("reset", "closed the connection"),
+            ("truncated", "broke"),
+            ("malformed", "is not JSON"),
+            ("wrong_shape", "is not a message"),
+            ("empty_choices", "is empty"),
+            ("empty_text", "is empty"),
+        ],
+        3,
+    ),
 )
 def test_what_may_pass_is_retryable_and_is_tried_once_here(wire, fault, said):
     error = fail(wire, fault, RetryableBackendError)

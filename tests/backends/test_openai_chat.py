@@ -15,6 +15,7 @@ from wire import wire_server
 
 from skillgit.errors import FatalBackendError
 from skillgit.plugin.backend import Request, Tool, user
+from skillgit.plugin.plugin_identity import install_command
 from skillgit_backends import openai_chat
 from skillgit_backends.openai_chat import OpenAIChatBackend
 
@@ -161,7 +162,7 @@ def test_without_the_extra_the_error_says_what_to_install(wire, monkeypatch):
     monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", wire.url)
     with pytest.raises(FatalBackendError, match="azure-identity") as error:
         answer(auth_mode="managed_identity")
-    assert "skillgit[azure]" in error.value.hint
+    assert install_command("azure") in error.value.hint
 
 
 def test_what_it_says_of_itself_needs_no_network():

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import shutil
-
 import pytest
 from decisions import decisions, skills
+from once import copy_folder
 from program import QUICK, new_repository, skillgit
 from trained_runs import trained_run
 
@@ -13,7 +12,7 @@ pytestmark = pytest.mark.slow
 
 
 def test_a_run_is_repeated_from_its_ledger_alone(tmp_path, tmp_path_factory):
-    first = shutil.copytree(trained_run(tmp_path_factory, "demo", *QUICK), tmp_path / "first")
+    first = copy_folder(trained_run(tmp_path_factory, "demo", *QUICK), tmp_path / "first")
     second = new_repository(tmp_path / "second")
     ledger = first / ".git/skillgit/ledger.db"
     replay = (

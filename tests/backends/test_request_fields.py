@@ -10,7 +10,7 @@ from wire import Faults, wire_server
 from wire.schemas import schema_of
 
 from skillgit.engine.prompt_sections import prompt
-from skillgit.engine.reply_schemas import AnalysisReply, strict_schema
+from skillgit.engine.replies import AnalysisReply, strict_schema
 from skillgit.errors import BadRequestError, FatalBackendError, PromptTooLongError
 from skillgit.plugin.backend import Image, Message, Request, Text, Usage, user
 from skillgit_backends.claude_chat import STREAMED_FROM, ClaudeChatBackend

@@ -31,7 +31,7 @@ from toy import History, ToyBackend, ToyEnvironment, items, trainer
 from skillgit.domain.evaluation import Scored, Split
 from skillgit.domain.trajectory import Trajectory
 from skillgit.engine.rollout import roll_out
-from skillgit.engine.session import Task
+from skillgit.engine.search import Task
 from skillgit.executors.attempt import Inline
 from skillgit.executors.pool import ProcessSource, WorkerPool
 from skillgit.executors.worker import EnvironmentRecipe
@@ -39,7 +39,7 @@ from skillgit.plugin.environment import EnvironmentInfo, Option
 from skillgit.plugin.registry import find_environment
 
 if TYPE_CHECKING:
-    from skillgit.engine.session import Session
+    from skillgit.engine.search import Session
     from skillgit.executors.attempt import Executor
 
 HERE = Path(__file__).parent

@@ -32,7 +32,7 @@ import toy
 from skillgit.domain.evaluation import Evaluation, FailedToEvaluate, Metric, Scored, Split
 from skillgit.domain.gate_decision import GateRule, NoRegression, decide
 from skillgit.domain.gate_policies import PAIRED, POLICIES
-from skillgit.engine.evaluate import WAVE, EarlyStop
+from skillgit.engine.measure import WAVE, EarlyStop
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

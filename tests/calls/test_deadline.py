@@ -63,6 +63,18 @@ def test_waiting_does_not_count_and_two_that_wait_at_once_wait_once():
     virtual_time.run(scenario())
 
 
+def test_after_a_deadline_within_another_it_is_the_outer_one_that_waits():
+    async def scenario():
+        async with item_deadline(5.0):
+            async with item_deadline(1.0):
+                await asyncio.sleep(0.5)
+            with waiting():
+                await asyncio.sleep(9)
+        assert now() == pytest.approx(9.5, abs=0.01)
+
+    virtual_time.run(scenario())
+
+
 def test_a_call_that_outlasts_its_item_does_not_mind():
     async def scenario():
         async def late():

@@ -8,6 +8,7 @@ import sys
 from dataclasses import asdict, replace
 from typing import get_args
 
+import event_strategies as strategies
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -314,3 +315,11 @@ def test_a_schema_that_is_no_text_is_told_in_a_sentence(tmp_path, word):
     path.write_bytes(path.read_bytes().replace(word, b"\xff" * len(word)))
     with pytest.raises(HistoryError, match="cannot be used"):
         Ledger.open(path).close()
+
+
+@given(strategies.served)
+def test_who_answered_is_read_as_it_was_recorded(model):
+    named = replace(model, role="", variable="")  # what a run calls it is the run's
+    with Ledger.in_memory() as ledger:
+        ledger.record_served(named, 1.0)
+        assert ledger.served(named.key) == named

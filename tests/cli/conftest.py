@@ -61,6 +61,7 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[tuple[object, ..
     """
     monkeypatch.setattr("skillgit.app.workspace.workspace.Workspace.index", SimpleNamespace(broken={}))
     monkeypatch.setattr("skillgit.app.history.status.spent_on_unfinished", lambda _: cli_sample.UNFINISHED)
+    monkeypatch.setattr("skillgit.app.history.item.item_words", lambda *_: {})
     lack = RevisionNotFoundError("there are no runs yet", hint="skillgit train")
     monkeypatch.setattr("skillgit.app.workspace.revision.lack_of_runs", lambda _: lack)
 

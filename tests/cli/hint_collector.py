@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ _TYPED = re.compile(r"\bskillgit [a-z]|(?:^|[\s:;,('])(?:--[a-z]|-[A-Za-z] )|\bg
 _NAMES = re.compile(r"(?:^|_)hint|HINT|^NAME_ONE$|^START$|^BRING$")
 
 
+@cache
 def hints() -> dict[str, str]:
     """Return every hint that can be typed, with ``{}`` for what is put in, and the file that it is in."""
     collected: dict[str, str] = {}

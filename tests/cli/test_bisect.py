@@ -5,6 +5,7 @@ import json
 import cli_sample as sample
 import pytest
 from sample_run import RUN, write_run
+from soaking import sampled_rows
 
 from skillgit.app.history.bisect import Bisected, Flip
 from skillgit.app.history.item import Attempt
@@ -76,16 +77,19 @@ def test_json_has_everything(history):
 
 @pytest.mark.parametrize(
     ("arguments", "code"),
-    [
-        (("--measure",), ExitCode.USAGE),
-        (("--item", "q08", "--dry-run"), ExitCode.USAGE),
-        (("--item", "q08", "v1..v1"), ExitCode.USAGE),
-        (("--item", "q08", "v1...v2"), ExitCode.USAGE),
-        (("--item", "q08", "v1..v3", "--plain"), ExitCode.USAGE),
-        (("--item", "q80", "v0.."), ExitCode.NOT_FOUND),
-        (("--item", "q08", "v1..v9"), ExitCode.NOT_FOUND),
-        (("--item", "q08", "nobody/v0.."), ExitCode.NOT_FOUND),
-    ],
+    sampled_rows(
+        [
+            (("--measure",), ExitCode.USAGE),
+            (("--item", "q08", "--dry-run"), ExitCode.USAGE),
+            (("--item", "q08", "v1..v1"), ExitCode.USAGE),
+            (("--item", "q08", "v1...v2"), ExitCode.USAGE),
+            (("--item", "q08", "v1..v3", "--plain"), ExitCode.USAGE),
+            (("--item", "q80", "v0.."), ExitCode.NOT_FOUND),
+            (("--item", "q08", "v1..v9"), ExitCode.NOT_FOUND),
+            (("--item", "q08", "nobody/v0.."), ExitCode.NOT_FOUND),
+        ],
+        4,
+    ),
 )
 def test_mistakes_are_one_sentence(arguments, code, history):
     ended = history("items", *arguments)

@@ -6,6 +6,7 @@ import sys
 
 import pytest
 from rule_run import DATES_EXACTLY, READ, TABLES, UNITS, write_rule_run
+from soaking import sampled_rows, soak
 
 from skillgit.app.attribution.provenance import Blame, BlameRow
 from skillgit.domain.address import Address, address_of
@@ -161,7 +162,8 @@ def test_machine_formats_hold_everything(here, skillgit) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "numbers"), [("3,4", [3, 4]), ("3,+2", [3, 4]), ("7", [7]), ("8,", [8, 9]), ("9,99", [9])]
+    ("wanted", "numbers"),
+    sampled_rows([("3,4", [3, 4]), ("3,+2", [3, 4]), ("7", [7]), ("8,", [8, 9]), ("9,99", [9])], 2),
 )
 def test_lines_are_chosen_as_in_git(here, skillgit, wanted: str, numbers: list[int]) -> None:
     document = json.loads(skillgit("-C", here, "blame", "v1", "-L", wanted, "--json").out)
@@ -177,16 +179,19 @@ def test_several_stretches_of_lines_are_shown_in_the_order_of_the_file(here, ski
 
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
-    [
-        (("-L", "3", "-L", "x"), 2, "-L x names no lines"),
-        (("-L", "4,3"), 2, "names no lines"),
-        (("-L", "x"), 2, "names no lines"),
-        (("-L", "0"), 2, "names no lines"),
-        (("-L", "900"), 2, "none at 900"),
-        (("v9",), 3, "has no v9"),
-        (("v1", "nothing.md"), 3, "no file 'nothing.md'"),
-        (("SKIL.md",), 3, "neither a revision nor a file"),
-    ],
+    sampled_rows(
+        [
+            (("-L", "3", "-L", "x"), 2, "-L x names no lines"),
+            (("-L", "4,3"), 2, "names no lines"),
+            (("-L", "x"), 2, "names no lines"),
+            (("-L", "0"), 2, "names no lines"),
+            (("-L", "900"), 2, "none at 900"),
+            (("v9",), 3, "has no v9"),
+            (("v1", "nothing.md"), 3, "no file 'nothing.md'"),
+            (("SKIL.md",), 3, "neither a revision nor a file"),
+        ],
+        3,
+    ),
 )
 def test_mistakes_are_told_with_a_hint(here, skillgit, arguments, code: int, said: str) -> None:
     done = skillgit("-C", here, "blame", *arguments)
@@ -209,7 +214,7 @@ def test_it_can_be_looked_at_as_it_stood(here, skillgit) -> None:
     assert skillgit("-C", here, "blame", "--as-of", "v1").out == skillgit("-C", here, "blame", "v1").out
 
 
-@pytest.mark.parametrize("command", [("blame",), ("why", "8")])
+@pytest.mark.parametrize("command", [("blame",), soak(("why", "8"))])
 def test_reading_lines_imports_nothing_that_is_slow(here, command: tuple[str, ...]) -> None:
     script = (
         "import sys; from skillgit.cli import main; code = main.run(sys.argv[1:]);"

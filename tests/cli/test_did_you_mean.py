@@ -6,8 +6,9 @@ import re
 import string
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from soaking import examples
 
 from skillgit.app.setup.config.load import load_config
 from skillgit.app.setup.config.schema import EnvSettings, keys
@@ -78,7 +79,7 @@ def somewhere(tmp_path_factory):
     return Context.from_process(tmp_path_factory.mktemp("near"))
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(2)
 @given(pair=slipped(KEYS))
 def test_a_key_with_one_slip_is_an_error_that_names_a_key_one_slip_away(somewhere, pair):
     _, typo = pair
@@ -91,7 +92,6 @@ def test_a_key_with_one_slip_is_an_error_that_names_a_key_one_slip_away(somewher
 
 
 @pytest.mark.parametrize("field", FIELDS)
-@settings(max_examples=20, deadline=None)
 @given(data=st.data())
 def test_a_field_of_a_task_with_one_slip_is_an_error_that_names_one(field, data, tmp_path_factory):
     _, typo = data.draw(slipped([field]))

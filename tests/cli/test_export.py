@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from multi_file_skill import DOCUMENT, FILES, NAME, PROGRAMS, files_in, programs_in, sums_repository
-from once import once
+from once import copy_folder, once
 from program import git, run, skillgit
 from trained_runs import RUN, small_run
 
@@ -181,8 +181,8 @@ def test_places_and_names_that_cannot_be_are_refused_in_one_sentence(trained, tm
 
 
 def test_a_commit_with_several_skills_is_not_guessed_at(sums, tmp_path):
-    repository = shutil.copytree(sums, tmp_path / "repository")
-    shutil.copytree(repository / "skills" / NAME, repository / "skills" / "other")
+    repository = copy_folder(sums, tmp_path / "repository")
+    copy_folder(repository / "skills" / NAME, repository / "skills" / "other")
     git("add", ".", cwd=repository)
     git("-c", "user.name=Ada", "-c", "user.email=ada@localhost", "commit", "-qm", "other", cwd=repository)
     refused = skillgit("export", "main", tmp_path / "x", cwd=repository, code=ExitCode.USAGE)

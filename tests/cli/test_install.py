@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 from multi_file_skill import FILES, NAME, PROGRAMS, files_in, programs_in, sums_repository
-from once import once
+from once import copy_folder, once
 from program import SKILLGIT, git, skillgit, surroundings
+from soaking import soak
 from trained_runs import RUN, small_run
 
 from skillgit.app.skill_format.folder_contents import read_entries
@@ -26,7 +27,7 @@ ESCAPE = "\x1b]0;owned\x07"
 @pytest.fixture
 def trained(tmp_path_factory, tmp_path) -> Path:
     """A repository with a finished run."""
-    return shutil.copytree(small_run(tmp_path_factory), tmp_path / "repository")
+    return copy_folder(small_run(tmp_path_factory), tmp_path / "repository")
 
 
 @pytest.fixture
@@ -65,7 +66,9 @@ def test_the_folder_holds_the_files_of_the_version_and_nothing_else(trained, pla
     assert git("status", "--porcelain", cwd=trained).out == ""
 
 
-@pytest.mark.parametrize(("typed", "meant"), [("cluade", "claude"), ("Codex", "codex"), ("co-pilot", "copilot")])
+@pytest.mark.parametrize(
+    ("typed", "meant"), [("cluade", "claude"), soak("Codex", "codex"), soak("co-pilot", "copilot")]
+)
 def test_a_misspelt_agent_makes_no_folder(trained, typed, meant):
     told = skillgit("install", "v1", "--to", typed, cwd=trained, code=ExitCode.USAGE)
 
@@ -79,7 +82,7 @@ def test_a_misspelt_agent_makes_no_folder(trained, typed, meant):
 
 
 def test_several_files_and_the_right_to_run_them_are_adopted(tmp_path, tmp_path_factory):
-    repository = shutil.copytree(once(tmp_path_factory, "sums", sums_repository) / "repository", tmp_path / "r")
+    repository = copy_folder(once(tmp_path_factory, "sums", sums_repository) / "repository", tmp_path / "r")
     skillgit("install", "main", "--to", tmp_path / "skills", cwd=repository)
     assert files_in(tmp_path / "skills" / NAME) == FILES
     assert programs_in(tmp_path / "skills" / NAME) == PROGRAMS

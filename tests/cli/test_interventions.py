@@ -8,6 +8,7 @@ from dataclasses import replace
 import cli_sample
 import pytest
 from sample_run import PATH, RUN, seed_skill, write_run
+from soaking import sampled
 
 from skillgit.app.interventions.fork import Fork
 from skillgit.app.interventions.revert import RestoreResult
@@ -102,7 +103,7 @@ def test_machines_get_one_document(skillgit, words):
 
 
 @pytest.mark.usefixtures("repo")
-@pytest.mark.parametrize("verb", ["revert --to", "fork", "promote"])
+@pytest.mark.parametrize("verb", sampled(["revert --to", "fork", "promote"], 4))
 @pytest.mark.parametrize("revision", ["v99", "nothing", "r2", "s3", ""])
 def test_what_is_no_version_is_an_error_with_a_hint(skillgit, verb, revision):
     done = skillgit(*verb.split(), revision)

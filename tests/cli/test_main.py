@@ -11,6 +11,7 @@ import cli_sample as sample
 import click
 import pytest
 from documents import page
+from soaking import soak
 
 from skillgit import errors
 from skillgit.cli.main import cli
@@ -265,7 +266,7 @@ def test_help_loads_nothing_heavy(arguments):
     assert not loaded_by(*arguments) & set(HEAVY)
 
 
-@pytest.mark.parametrize("verb", ["log", "checkout"])
+@pytest.mark.parametrize("verb", ["log", soak("checkout")])
 def test_reading_history_loads_no_configuration_and_no_display(verb, tmp_path):
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
     run_process("-C", str(tmp_path), "log")  # the first look builds the index, and may load what that needs

@@ -3,12 +3,11 @@ from __future__ import annotations
 import json
 import os
 import pty
-import shutil
 import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
-from once import once
+from once import copy_folder, once
 from program import QUICK, SKILLGIT, git, new_repository, refs, skillgit, surroundings
 from trained_runs import RUN, small_run
 
@@ -25,7 +24,7 @@ TRAIN = ("train", "demo", "--run", "small", "--quiet", *QUICK)
 @pytest.fixture
 def trained(tmp_path_factory, tmp_path) -> Path:
     """A repository with a finished run."""
-    return shutil.copytree(small_run(tmp_path_factory), tmp_path / "repository")
+    return copy_folder(small_run(tmp_path_factory), tmp_path / "repository")
 
 
 def noted(repository: Path, *words: str) -> list[dict[str, object]]:
@@ -128,9 +127,9 @@ def test_without_a_text_a_terminal_opens_the_editor(trained, tmp_path):
     assert noted(trained)[0]["text"] == "from the editor"
 
 
-@pytest.mark.parametrize(
-    ("words", "code", "said"),
-    [
+def test_what_cannot_be_noted_is_refused_in_one_sentence(trained):
+    before = refs(trained)
+    for words, code, sentence in (
         ((), ExitCode.USAGE, "give either REV and TEXT, --list or --remove ID"),
         (("v1",), ExitCode.USAGE, "give TEXT, or - to read it from stdin"),
         (("v1", " \n"), ExitCode.USAGE, "a note without a text says nothing"),
@@ -140,11 +139,8 @@ def test_without_a_text_a_terminal_opens_the_editor(trained, tmp_path):
         (("v1", "x", "--list"), ExitCode.USAGE, "TEXT cannot be combined with --list"),
         (("v1", "x", "--plain"), ExitCode.USAGE, "--plain needs --list"),
         (("--remove", ""), ExitCode.USAGE, "--remove is empty"),
-    ],
-)
-def test_what_cannot_be_noted_is_refused_in_one_sentence(trained, words, code, said):
-    before = refs(trained)
-    assert said in skillgit("note", *words, cwd=trained, code=code).err
+    ):
+        assert sentence in skillgit("note", *words, cwd=trained, code=code).err
     assert refs(trained) == before
 
 
@@ -162,7 +158,7 @@ def halfway(tmp_path_factory) -> Path:
 
 @pytest.mark.slow
 def test_later_steps_are_told_and_a_stop_between_them_changes_nothing(halfway, tmp_path):
-    straight, stopped = (shutil.copytree(halfway, tmp_path / name) for name in ("straight", "stopped"))
+    straight, stopped = (copy_folder(halfway, tmp_path / name) for name in ("straight", "stopped"))
     before = told(straight, "small")
 
     skillgit(*TRAIN, cwd=straight)

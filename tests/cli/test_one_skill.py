@@ -8,6 +8,7 @@ import shlex
 import click
 import pytest
 from sample_run import seed_skill, write_run
+from soaking import sampled, soak
 
 from skillgit.cli import main
 from skillgit.errors import ExitCode
@@ -73,7 +74,7 @@ def dry(path):
 
 
 @pytest.mark.parametrize("path", CONFIG_FIRST, ids=" ".join)
-@pytest.mark.parametrize("config", ["models.yaml", "tasks/default"])
+@pytest.mark.parametrize("config", ["models.yaml", soak("tasks/default")])
 def test_of_two_skills_one_is_named_and_of_one_none(home, skillgit, path, config):
     words = [*path, config, *dry(path)]
     home("town")
@@ -91,7 +92,7 @@ def test_of_two_skills_one_is_named_and_of_one_none(home, skillgit, path, config
     assert skillgit(*words, "--skill", "nope").code == ExitCode.NOT_FOUND
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", sampled(NAMES, 2))
 def test_the_data_are_the_tasks_of_the_skill_for_all_of_them(home, repo, skillgit, name):
     for skill in NAMES:
         home(skill)

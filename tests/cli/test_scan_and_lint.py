@@ -8,6 +8,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from once import copy_folder
 from program import attempt, git, new_repository, refs, skillgit
 from skills_ref.validator import validate
 from soaking import soak
@@ -34,7 +35,7 @@ EXPLAINED = {
 @pytest.fixture
 def repository(tmp_path, tmp_path_factory):
     """A finished run whose newest version is checked out."""
-    copy = shutil.copytree(small_run(tmp_path_factory), tmp_path / "repository")
+    copy = copy_folder(small_run(tmp_path_factory), tmp_path / "repository")
     git("checkout", "-q", f"run/{RUN}", cwd=copy)
     return copy
 
@@ -138,7 +139,7 @@ def test_a_release_is_made_and_passes_the_reference_validator(repository):
 @pytest.mark.parametrize("folder", [*FOLDERS[:1], *(soak(path) for path in FOLDERS[1:])], ids=lambda path: path.name)
 def test_a_real_skill_is_the_seed_of_a_run_whose_versions_pass_lint(folder, tmp_path):
     name = folder.name.partition("__")[2]
-    shutil.copytree(folder, tmp_path / name)
+    copy_folder(folder, tmp_path / name)
     skillgit("init", "repository", "--skill", name, cwd=tmp_path)
     options = ("-o", "train.num_epochs=1", "-o", "train.batch_size=60", "-o", "evaluation.sel_env_num=10")
     skillgit("train", "demo", "--run", "real", "-q", *options, cwd=tmp_path / "repository")
@@ -151,7 +152,7 @@ def test_a_real_skill_is_the_seed_of_a_run_whose_versions_pass_lint(folder, tmp_
 def test_real_skills_pass_lint_or_are_explained_one_by_one(tmp_path):
     for folder in FOLDERS:
         name = folder.name.partition("__")[2]
-        shutil.copytree(folder, tmp_path / "skills" / name)
+        copy_folder(folder, tmp_path / "skills" / name)
     done = attempt("lint", "skills", "--json", cwd=tmp_path)
     found = {skill["name"]: skill["faults"] for skill in json.loads(done.out)["skills"]}
     assert len(found) == len(FOLDERS)

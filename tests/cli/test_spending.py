@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shutil
 import subprocess
 from typing import TYPE_CHECKING
 
 import click
 import pytest
 from call_graph import asking, reaching
+from once import copy_folder
 from program import attempt, refs, skillgit
 from soaking import sampled
 from trained_runs import small_run
@@ -92,7 +92,7 @@ def test_no_other_command_has_caps():
 def history(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A repository with a run, a fork of it that went on, and a skill and tasks beside it."""
     folder = tmp_path_factory.mktemp("spending")
-    repository = shutil.copytree(small_run(tmp_path_factory), folder / "repository")
+    repository = copy_folder(small_run(tmp_path_factory), folder / "repository")
     skillgit("fork", "small/v0", "fork", cwd=repository)
     skillgit("cherry-pick", "small/v1", "--run", "fork", "-q", cwd=repository)
     skillgit("cherry-pick", "small/v2", "--run", "fork", "-q", cwd=repository)
@@ -114,7 +114,7 @@ def contents(repository: Path) -> dict[str, str]:
     }
 
 
-@pytest.mark.parametrize("name", sampled(DRY, 2))
+@pytest.mark.parametrize("name", sampled(DRY, 4))
 def test_a_dry_run_asks_nobody_and_writes_nothing(name, history):
     item = json.loads(skillgit("items", "--json", cwd=history).out)["items"][0]["item"]
     words = [item if word == "ITEM" else word for word in DRY[name]]
@@ -132,10 +132,10 @@ def test_a_dry_run_asks_nobody_and_writes_nothing(name, history):
 
 
 @pytest.mark.parametrize(
-    "name", ["eval", "eval --fresh", "eval --fresh --sample", "verify", "gate", "ablate", "cherry-pick"]
+    "name", sampled(["cherry-pick", "eval --fresh", "eval --fresh --sample", "gate", "verify", "ablate", "eval"], 3)
 )
 def test_what_a_plan_says_exactly_is_what_is_asked(name, history, tmp_path):
-    repository = shutil.copytree(history, tmp_path / "repository")
+    repository = copy_folder(history, tmp_path / "repository")
     plan = json.loads(skillgit(*name.split(), *DRY[name], "--dry-run", "--json", cwd=repository).out)
     done = json.loads(skillgit_ends(*name.split(), *DRY[name], "--json", "-q", cwd=repository))
     cost = (done.get("decided") or done.get("reproduction") or done)["cost"]["calls"]

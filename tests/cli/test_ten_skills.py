@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
-from sample_run import write_run
+from sample_run import append_run, write_run
+
+from skillgit.store.repo import Repo
 
 NAMES = ("mill", "town", "charts", "river", "bridge", "tower", "road", "gate-house", "lamp", "well")
 PLACES = {
@@ -13,12 +15,18 @@ PLACES = {
 }
 
 
-@pytest.fixture
-def home(repo, monkeypatch, skillgit):
+@pytest.fixture(scope="module")
+def ten(tmp_path_factory):
     """A repository with a run for each skill, named after it, the last one the newest."""
+    repo = Repo.init(tmp_path_factory.mktemp("ten-skills") / "repository")
     for name, path in PLACES.items():
-        write_run(repo, f"run-{name}", path)
-    monkeypatch.chdir(repo.workdir)
+        append_run(repo, f"run-{name}", path)
+    return repo
+
+
+@pytest.fixture
+def home(ten, monkeypatch, skillgit):
+    monkeypatch.chdir(ten.workdir)
     return skillgit
 
 
@@ -85,8 +93,11 @@ def test_an_unknown_name_and_another_run_are_refused_with_what_there_is(home):
     assert "run run-mill trains .claude/skills/mill, and not skills/town" in ended.err
 
 
-def test_the_newest_run_of_the_skill_or_the_default_one_is_meant(home, repo):
-    write_run(repo, "another", PLACES["town"])
+def test_the_newest_run_of_the_skill_or_the_default_one_is_meant(repo, monkeypatch, skillgit):
+    home = skillgit
+    monkeypatch.chdir(repo.workdir)
+    for run, name in {"run-mill": "mill", "run-town": "town", "another": "town"}.items():
+        write_run(repo, run, PLACES[name])
     repo.set_config("skillgit.run", "run-town")
     assert json.loads(home("status", "--skill", "town", "--json").text)["run"]["name"] == "run-town"
     repo.set_config("skillgit.run", "run-mill")

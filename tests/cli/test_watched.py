@@ -6,8 +6,8 @@ import pytest
 
 from skillgit.app.train.requests import TrainRequest
 from skillgit.app.workspace import command_journal
+from skillgit.tui import start
 from skillgit.tui.app import SkillgitApp
-from skillgit.tui.screens import live
 from skillgit.verbs.command_line import read_words
 
 if TYPE_CHECKING:
@@ -39,9 +39,9 @@ class Process:
 @pytest.fixture
 def ends(monkeypatch):
     """Let the trainer end with a code, and somebody look at it."""
-    monkeypatch.setattr("skillgit.cli.watchers.require_terminal", lambda *_, **__: None)
+    monkeypatch.setattr("skillgit.verbs.tui.has_terminal", lambda _: True)
     monkeypatch.setattr(command_journal, "start_command", Process)
-    monkeypatch.setattr(live, "watch", lambda *_, **__: "demo-1")
+    monkeypatch.setattr(start, "watch", lambda *_, **__: "demo-1")
 
     def set_code(code: int | None) -> None:
         monkeypatch.setattr(Process, "ends", code)

@@ -6,6 +6,7 @@ import subprocess
 import pytest
 from asking import ask
 from rule_run import DATES, DATES_EXACTLY, METRES, TRIED, UNITS, write_rule_run
+from soaking import sampled_rows
 
 from skillgit.app.attribution.why import why
 from skillgit.app.workspace.context import Context
@@ -111,16 +112,19 @@ def test_a_document_holds_the_whole_story(here, skillgit) -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
-    [
-        (("zebra crossing",), 3, ", now or before, is like 'zebra crossing'"),
-        (("",), 2, "the argument LINE|FILE:LINE|TEXT is empty"),
-        (("900",), 2, "none at 900"),
-        (("5", "--file", "references/units.md"), 2, "lines"),
-        (("7", "--rev", "v99"), 3, "has no v99"),
-        (("7", "--skill", "nobody"), 3, "there is no skill 'nobody'"),
-        (("7", "--file", "nothing.md"), 3, "no file 'nothing.md'"),
-        ((), 2, "missing argument"),
-    ],
+    sampled_rows(
+        [
+            (("zebra crossing",), 3, ", now or before, is like 'zebra crossing'"),
+            (("",), 2, "the argument LINE|FILE:LINE|TEXT is empty"),
+            (("900",), 2, "none at 900"),
+            (("5", "--file", "references/units.md"), 2, "lines"),
+            (("7", "--rev", "v99"), 3, "has no v99"),
+            (("7", "--skill", "nobody"), 3, "there is no skill 'nobody'"),
+            (("7", "--file", "nothing.md"), 3, "no file 'nothing.md'"),
+            ((), 2, "missing argument"),
+        ],
+        3,
+    ),
 )
 def test_mistakes_are_told_with_a_hint(here, skillgit, arguments, code: int, said: str) -> None:
     done = skillgit("-C", str(here), "why", *arguments)

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from asking import ask
 from bench.histories.story import gain_of, run_story
+from once import copy_folder
 from soaking import soak
 
 from skillgit.app.deliver import report as report_room
@@ -30,6 +31,7 @@ from skillgit.errors import SkillgitError
 from skillgit.index import refresh
 from skillgit.store import refs
 from skillgit.store.event_writer import RunWriter
+from skillgit.store.repo import Repo
 from skillgit.verbs.command_line import VerbCommand
 from skillgit.view.catalogue import ENTRIES
 from skillgit.web import application
@@ -63,10 +65,23 @@ class Training:
             self.writer.append(chapter.event, chapter.skill, chapter.evidence)
 
 
+@pytest.fixture(scope="module")
+def begun(tmp_path_factory) -> Path:
+    """A repository with the first events of the run; each training goes on in a copy."""
+    repo = Repo.init(tmp_path_factory.mktemp("begun") / "repository")
+    Training(repo).go_on(EVENTS)
+    return repo.workdir
+
+
+@pytest.fixture
+def repo(begun, tmp_path) -> Repo:
+    return Repo.discover(copy_folder(begun, tmp_path / "repository"))
+
+
 @pytest.fixture
 def training(repo, monkeypatch) -> Training:
     training = Training(repo)
-    training.go_on(EVENTS)
+    training.chapters = islice(training.chapters, EVENTS, None)
     open_index = refresh.open_index
 
     def opened(repo):
@@ -186,7 +201,8 @@ def page_contradictions(context: Context) -> list[str]:
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("answers", [18, soak(200)])
-def test_no_answer_contradicts_itself_during_a_training(answers, repo, tmp_path: Path, capsysbinary):
+def test_no_answer_contradicts_itself_during_a_training(answers, tmp_path: Path, capsysbinary):
+    repo = Repo.init(tmp_path / "empty")
     context, progress = Context.from_process(repo.workdir), tmp_path / "progress.json"
     here = Path(__file__).parent
     command = [sys.executable, str(here / "appending.py"), str(repo.workdir), "4000", str(progress)]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import fcntl
-import shutil
 from typing import TYPE_CHECKING
 
 import pytest
 from inside import run
+from once import copy_folder
 from sample_run import RUN, write_run
 from soaking import sampled
 
@@ -49,7 +49,7 @@ def home(tmp_path_factory) -> Path:
 
 @pytest.fixture
 def folder(home, tmp_path) -> Path:
-    return shutil.copytree(home, tmp_path / "copy")
+    return copy_folder(home, tmp_path / "copy")
 
 
 def put(path: Path, content: bytes | None) -> None:

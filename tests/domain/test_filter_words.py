@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -28,7 +30,35 @@ def test_a_range_is_two_comparisons(key, low, high, dash):
 
 
 @given(st.text("abc>=<:.1 -", max_size=12))
-def test_what_begins_with_no_key_is_a_word(text):
+def test_what_begins_with_no_key_is_a_word_or_plainly_a_comparison(text):
+    if re.fullmatch(r"[abc][abc1-]*\s*(>=|<=|>|<)\s*[.1]+", text):
+        with pytest.raises(UsageError):
+            condition_of(text, KEYS)
+    else:
+        assert condition_of(text, KEYS) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("scoree>.6", "did you mean 'score'?"),
+        ("Score >= 1", "did you mean 'score'?"),
+        ("tset:3-9", "did you mean 'test'?"),
+        ("test_gain<0", "did you mean 'test-gain'?"),
+        ("step=3", "did you mean 'steps'?"),
+        ("calls>100", "what can be compared: score, test, test-gain, steps"),
+    ],
+)
+def test_a_comparison_with_what_is_no_key_names_the_key_that_is_meant(text, hint):
+    with pytest.raises(UsageError, match=r"there is nothing called .* to filter by") as error:
+        condition_of(text, KEYS)
+    assert error.value.hint == hint
+
+
+@pytest.mark.parametrize(
+    "text", ["qwen2.5-coder:1.5b", "a->b", "x=1", "https://host:8080", "score", "note: two words", "tset:"]
+)
+def test_what_may_be_looked_for_stays_a_word(text):
     assert condition_of(text, KEYS) is None
 
 

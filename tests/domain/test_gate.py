@@ -18,7 +18,7 @@ from skillgit.domain.gate_decision import (
     decision,
     flips,
 )
-from skillgit.domain.gate_policies import MARGIN, NOT_WORSE, PAIRED, POLICIES
+from skillgit.domain.gate_policies import MARGIN, NOT_WORSE, PAIRED, POLICIES, Comparison, Terms
 from skillgit.domain.outcomes import Pairs
 from skillgit.domain.statistics import sign_flip_test, sign_test
 
@@ -212,6 +212,15 @@ def test_the_paired_policy_wants_more_than_a_higher_mean(candidate, current, acc
 
     assert decided(GateRule(), measured(candidate), measured(current)).accepted
     assert decided(rule, measured(candidate), measured(current)).accepted == accepted
+
+
+@given(st.integers(-2, 2), st.floats(0, 1), st.booleans())
+def test_the_paired_test_of_partial_scores_is_looked_at_where_there_is_time(total, p, thorough) -> None:
+    best = Comparison(
+        total=total, scale=1, count=9, fixed=0, broken=0, terms=Terms(), p_value=lambda: p, counts_decide=False
+    )
+
+    assert PAIRED.reachable(best, 9, thorough=thorough) == (PAIRED.accepts(best) if thorough else total > 0)
 
 
 def test_p_and_flips_are_recorded_whatever_the_policy() -> None:

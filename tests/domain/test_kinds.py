@@ -5,7 +5,7 @@ from __future__ import annotations
 from skillgit.domain.document_rewrite import ProposalKind, UpdateMode
 from skillgit.domain.event import FACTS_OF
 from skillgit.domain.event_kinds import TRAITS, EventKind
-from skillgit.engine.reply_schemas import DIALECTS
+from skillgit.engine.replies import DIALECTS
 from skillgit.view.event_marks import LOOKS
 
 

@@ -24,7 +24,7 @@ from skillgit.domain.gate_decision import (
 )
 from skillgit.domain.gate_policies import MARGIN, NOT_WORSE, PAIRED, STRICT
 from skillgit.domain.outcomes import Pairs, averaged, outcome_row, read_outcome
-from skillgit.engine.evaluate import EarlyStop
+from skillgit.engine.measure import EarlyStop
 from skillgit.engine.method_settings import GateSettings
 
 TOKENS = GateRule(objective=Objective.TOKENS)

@@ -77,6 +77,10 @@ def test_the_sampled_test_is_near_the_exact_one(fixed, broken) -> None:
     assert abs(p - exact) < 5 * (exact * (1 - exact) / FLIPS) ** 0.5 + 2 / FLIPS
 
 
+def test_the_sampled_test_counts_what_is_seen_among_its_samples() -> None:
+    assert sign_flip_test([1.0, 0.5] * EXACT_ITEMS) == 1 / (1 + FLIPS), "no assignment of signs reaches a gain of all"
+
+
 @pytest.mark.parametrize(
     ("share", "n", "low", "high"), [(0.5, 10, 0.2366, 0.7634), (1.0, 20, 0.8389, 1.0), (0.0, 5, 0.0, 0.4345)]
 )

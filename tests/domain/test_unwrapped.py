@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from skillgit.domain.document_rewrite import RewriteError, Template, unwrapped
 from skillgit.domain.protected_regions import frontmatter
 from skillgit.domain.untrusted.model_text import clean
-from skillgit.engine.questions import UnusableReplyError, parse
-from skillgit.engine.reply_schemas import GuidanceReply, RewriteReply
+from skillgit.engine.replies import GuidanceReply, RewriteReply, UnusableReplyError, parse
 
 BODY = "# Rules\n\n- Answer briefly.\n\n```json\n{}\n```\n\n- Give the year."
 HEAD = "---\nname: answering\ndescription: Answers: all of them.\n---\n"

@@ -10,7 +10,7 @@ from skillgit.domain.event import CANDIDATES
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.protected_regions import APPENDIX_START, AppendixCounts, appendix_notes
 from skillgit.domain.untrusted.model_text import clean
-from skillgit.engine.candidate_text import NOTE_LENGTH, cleaned, fresh, note_key
+from skillgit.engine.candidate import NOTE_LENGTH, cleaned, fresh, note_key
 
 ON = {"use_skill_aware_reflection": True}
 SHORT = {"num_epochs": 1, "batch_size": 8, "seed": 1}

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillgit.domain.trajectory import Item
-from skillgit.engine.minibatches import epoch_of, slow_sample, step_items, steps_per_epoch
+from skillgit.engine.search import epoch_of, slow_sample, step_items, steps_per_epoch
 
 
 def items(count: int) -> list[Item]:

@@ -7,10 +7,9 @@ import re
 import pytest
 
 from skillgit.domain.skill import DOCUMENT, Skill
-from skillgit.engine import candidate_text as stage
+from skillgit.engine import candidate as stage
 from skillgit.engine.prompt_sections import NAMES, prompt
-from skillgit.engine.questions import parse
-from skillgit.engine.reply_schemas import RewriteReply
+from skillgit.engine.replies import RewriteReply, parse
 
 TEXT = """\
 ---

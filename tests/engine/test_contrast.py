@@ -14,10 +14,9 @@ from skillgit.domain.edit import Edit, EditSource, Op
 from skillgit.domain.evaluation import Scored
 from skillgit.domain.trajectory import Item, Rollout, Trajectory, Turn
 from skillgit.engine.method_settings import GradientSettings
-from skillgit.engine.minibatches import Cutter
 from skillgit.engine.proposals import Draft, disjoint
-from skillgit.engine.reflect import joined
-from skillgit.engine.reply_schemas import FailurePattern
+from skillgit.engine.reflect import Cutter, joined
+from skillgit.engine.replies import FailurePattern
 
 
 def rollout(number: int, task: str, *, solved: bool, task_type: str = "default") -> Rollout:

@@ -9,9 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from skillgit.domain.untrusted.json_limits import object_in
-from skillgit.engine.damaged_json import restored_escapes
-from skillgit.engine.questions import UnusableReplyError, parse
-from skillgit.engine.reply_schemas import AnalysisReply, RewriteReply
+from skillgit.engine.replies import AnalysisReply, RewriteReply, UnusableReplyError, parse, restored_escapes
 
 DATA = Path(os.environ.get("SKILLGIT_REAL_DATA", Path(__file__).parents[3] / "shared" / "data"))
 REPLIES = sorted(DATA.glob("replies/*.answer.md")) + sorted(DATA.glob("archive_sections/replies/*/*.answer.md"))

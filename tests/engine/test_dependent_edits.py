@@ -11,7 +11,7 @@ from toy import History, ToyBackend, run_to_end, trainer
 from skillgit.domain.edit import Edit, Op
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.untrusted.model_text import clean
-from skillgit.engine.candidate_text import dangling
+from skillgit.engine.candidate import dangling
 
 REFERENCES = {
     "a numbered heading": ("## Step 1: look at the name\n\n- amber", "## Step 2: if no line of step 1 fits\n\n- birch"),

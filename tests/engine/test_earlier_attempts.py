@@ -18,8 +18,8 @@ from skillgit.domain.evidence_names import LOOKS, PATCH
 from skillgit.domain.gate_decision import Decision
 from skillgit.domain.leaks import Secrets
 from skillgit.domain.proposal import Change
-from skillgit.engine.earlier_attempts import Attempts, Fate, within
-from skillgit.engine.optimizer_memory import Background, history_section
+from skillgit.engine.evidence_files import Attempts, Fate
+from skillgit.engine.prompt_sections import Background, fitting, history_section
 
 
 class Asking(ToyEnvironment):
@@ -149,7 +149,6 @@ def test_an_edit_that_a_later_candidate_took_up_is_told_once():
 
 @given(st.lists(st.text("ab", max_size=40), max_size=12), st.integers(1, 200))
 def test_what_is_cut_is_told(lines, room):
-    shown = within(lines, room, "item")
-    whole = [line for line in shown if not line.startswith("[...")]
+    whole, rest = fitting(lines, room, "item")
     assert whole == lines[: len(whole)]
-    assert len(whole) == len(lines) or shown[-1].startswith(f"[... {len(lines) - len(whole)} item")
+    assert rest == [] if len(whole) == len(lines) else rest[0].startswith(f"[... {len(lines) - len(whole)} item")

@@ -10,7 +10,7 @@ from soaking import examples
 from skillgit.domain.evaluation import Evaluation, FailedToEvaluate, Metric, Scored, Split
 from skillgit.domain.gate_decision import Decision, GateRule, NoRegression, consistent, decide
 from skillgit.domain.gate_policies import MARGIN, PAIRED, POLICIES, STRICT
-from skillgit.engine.evaluate import EarlyStop, order
+from skillgit.engine.measure import EarlyStop, order
 
 FAILED = FailedToEvaluate("timeout")
 SHARES = st.one_of(st.sampled_from([0.0, 0.25, 0.5, 1.0]), st.floats(0, 1))

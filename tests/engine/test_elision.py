@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillgit.domain.trajectory import Trajectory, Turn
-from skillgit.engine.prompt_sections import CHARACTERS_PER_TOKEN, trajectory_text
-from skillgit.engine.trajectory_elision import elide, elided_turns, failing_turn
+from skillgit.engine.prompt_sections import CHARACTERS_PER_TOKEN, elide, elided_turns, failing_turn, trajectory_text
 
 turns = st.lists(
     st.builds(

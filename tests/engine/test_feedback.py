@@ -8,8 +8,7 @@ from datetime import UTC, datetime
 from toy import History, ToyBackend, run_to_end, trainer
 
 from skillgit.domain.proposal import Feedback
-from skillgit.engine.optimizer_memory import FEEDBACK_TOKENS, feedback_section
-from skillgit.engine.prompt_sections import CHARACTERS_PER_TOKEN
+from skillgit.engine.prompt_sections import CHARACTERS_PER_TOKEN, FEEDBACK_TOKENS, feedback_section
 
 
 def said(text: str, day: int = 1) -> Feedback:

@@ -11,7 +11,7 @@ from toy import History, ToyBackend, ToyEnvironment, run_to_end, trainer
 
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.skill import Skill
-from skillgit.engine.candidate_guards import fault_in
+from skillgit.engine.candidate import fault_in
 from skillgit.engine.method_settings import OptimizerSettings
 from skillgit.engine.prompt_sections import prompts_digest
 from skillgit.errors import ConfigError, SandboxError

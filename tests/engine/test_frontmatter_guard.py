@@ -12,8 +12,9 @@ from toy import SEED, History, ToyBackend, run_to_end, trainer
 
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.skill import DOCUMENT
-from skillgit.engine.candidate_guards import refusal
+from skillgit.engine.candidate import refusal
 from skillgit.engine.method_settings import MethodSettings
+from skillgit.engine.search import Search
 from skillgit.strategies import skillopt
 
 OPTIONS = {
@@ -73,8 +74,10 @@ def _with_document(candidate, text):
 def refused(text: str, *files: str):
     """Return what the guard says of ``text`` in place of the seed where steps may edit ``files``."""
     sections = {"optimizer": {"files": list(files or ("SKILL.md",))}, "evaluation": {"leak_lint": False}}
-    session = SimpleNamespace(settings=MethodSettings.model_validate(sections))
-    return refusal(session, SimpleNamespace(memory=(), version=0), SEED, SEED.with_text(DOCUMENT, text))
+    session = SimpleNamespace(settings=MethodSettings.model_validate(sections), outcomes=None)
+    state = SimpleNamespace(memory=(), version=0, step=0)
+    search = Search.of(session, state, SimpleNamespace(skill=lambda _: SEED))
+    return refusal(search, SEED.with_text(DOCUMENT, text))
 
 
 @pytest.mark.parametrize("files", [("SKILL.md",), ("frontmatter.description",)])

@@ -10,7 +10,8 @@ from skillgit.domain.event import RunOutcome
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.proposal import Change
 from skillgit.domain.skill import MOST_DOCUMENT
-from skillgit.engine.candidate_guards import alike, comparable, skill_tokens
+from skillgit.engine.candidate import alike, comparable
+from skillgit.engine.prompt_sections import skill_tokens
 
 ONE_STEP = {"num_epochs": 1, "batch_size": 8, "seed": 1}
 LONG = "give the full name of the person that the question asks for, with the title if there is one"

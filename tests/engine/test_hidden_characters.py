@@ -15,9 +15,8 @@ from skillgit.domain.event import CANDIDATES
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.skill import hidden_characters
 from skillgit.domain.untrusted.model_text import clean, hidden_in
-from skillgit.engine.candidate_text import cleaned
-from skillgit.engine.questions import UnusableReplyError, parse
-from skillgit.engine.reply_schemas import AnalysisReply, RewriteReply
+from skillgit.engine.candidate import cleaned
+from skillgit.engine.replies import AnalysisReply, RewriteReply, UnusableReplyError, parse
 
 ONE_STEP = {"num_epochs": 1, "batch_size": 8, "seed": 1}
 DIRT = "\x00\x1b]0;x\x07\r\u202e\u200b\U000e0041\ud83d"

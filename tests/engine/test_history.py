@@ -10,7 +10,7 @@ from skillgit.calls.ledger import Ledger
 from skillgit.domain.event import Event
 from skillgit.domain.gate_decision import Decision
 from skillgit.domain.proposal import Change, Origin
-from skillgit.engine.optimizer_memory import history_section, record_section
+from skillgit.engine.prompt_sections import history_section, record_section
 
 
 def step(number: int, **changes) -> Event:

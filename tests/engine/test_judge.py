@@ -9,9 +9,8 @@ from toy import SEED, History, ToyBackend, ToyEnvironment, trainer
 from skillgit.calls.ledger import Ledger
 from skillgit.domain.evaluation import Split
 from skillgit.domain.gate_decision import Decision, NoRegression
-from skillgit.engine.evaluate import WAVE, evaluate, order
-from skillgit.engine.gating import judge
-from skillgit.engine.session import Session
+from skillgit.engine.measure import WAVE, evaluate, measure, order
+from skillgit.engine.search import Search, Session
 from skillgit.errors import EnvironmentFaultError
 
 HALF = SEED.with_text("SKILL.md", SEED.document + "\n- amber birch\n")
@@ -42,7 +41,8 @@ class Toy:
     def judged(self, text: str, **options):
         self.asked = len(self.backend.requests)
         candidate = HALF.with_text("SKILL.md", text)
-        found = asyncio.run(judge(self.session, self.history.state(), HALF, candidate, **options))
+        search = Search.of(self.session, self.history.state(), self.history)
+        found = asyncio.run(measure(search, candidate, **options))
         self.asked = len(self.backend.requests) - self.asked
         return found
 
@@ -76,7 +76,7 @@ def test_waves_are_completed_and_what_was_not_needed_is_not_recorded():
     assert summary.scored + summary.unneeded == 40
     assert toy.asked == summary.scored + summary.spare
     assert summary.spare < WAVE
-    assert len(found.fixes) == len(found.breaks) == 10
+    assert len(found.fixed) == len(found.broken) == 10
     assert found.verdict.score <= found.verdict.current
 
 

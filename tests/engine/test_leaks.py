@@ -102,7 +102,7 @@ def test_only_of_items_that_steps_show_the_optimizer_learns_that_words_and_answe
 
 def test_a_rule_that_repeats_a_cue_of_the_data_is_refused_with_its_words(monkeypatch):
     cue = "A stronger result than the others can be proven."
-    monkeypatch.setattr("skillgit.engine.candidate_guards.cue_texts", lambda *_: (cue,))
+    monkeypatch.setattr("skillgit.engine.search.cue_texts", lambda *_: (cue,))
     rule = "Where a choice says that a stronger result than the others can be proven, take it."
     stated = "a stronger result than the others can be proven"
     leak = f'leak: states "{stated}", words of a choice that is right wherever it is listed'

@@ -11,7 +11,7 @@ from soaking import examples
 from skillgit.domain.evaluation import Evaluation, FailedToEvaluate, Metric, Scored, Split
 from skillgit.domain.gate_decision import GateRule, NoRegression, decide
 from skillgit.domain.gate_policies import PAIRED, POLICIES
-from skillgit.engine.evaluate import EarlyStop, order
+from skillgit.engine.measure import EarlyStop, order
 
 if TYPE_CHECKING:
     from random import Random

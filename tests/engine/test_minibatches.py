@@ -7,7 +7,8 @@ from skillgit.domain.edit import EditSource
 from skillgit.domain.evaluation import FailedToEvaluate, Scored
 from skillgit.domain.trajectory import Item, Rollout
 from skillgit.engine.method_settings import GradientSettings
-from skillgit.engine.minibatches import Cutter, shuffled_batches
+from skillgit.engine.reflect import Cutter
+from skillgit.engine.search import shuffled_batches
 
 OUTCOMES = st.sampled_from([Scored(1.0, 1.0), Scored(0.0, 0.5), Scored(0.4, 0.4), FailedToEvaluate("down")])
 

@@ -13,7 +13,7 @@ from toy import EVERYTHING, History, ToyBackend, facts, run_to_end, trainer
 
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.placebo import SENTENCES
-from skillgit.engine.session import Monitor, Overlap, Stage
+from skillgit.engine.search import Monitor, Overlap, Stage
 from skillgit.errors import HandoffError
 from skillgit.strategies.skillopt import step_batches
 

@@ -7,8 +7,7 @@ import pytest
 
 from skillgit.domain.document_rewrite import UpdateMode
 from skillgit.engine.prompt_sections import NAMES, prompt
-from skillgit.engine.questions import parse
-from skillgit.engine.reply_schemas import DIALECTS, BudgetReply, RankReply, RewriteReply
+from skillgit.engine.replies import DIALECTS, BudgetReply, RankReply, RewriteReply, parse
 
 SCHEMAS = {"budget": BudgetReply, "rank": RankReply, "rank_suggestions": RankReply, "rewrite": RewriteReply}
 for found in DIALECTS.values():

@@ -13,7 +13,7 @@ from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.gate_decision import Decision
 from skillgit.domain.proposal import changed_lines
 from skillgit.domain.skill import DOCUMENT
-from skillgit.engine.session import Transition
+from skillgit.engine.search import Transition
 from skillgit.errors import ServiceError
 
 LINE = "- A person wrote this."

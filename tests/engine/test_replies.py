@@ -3,9 +3,8 @@ from __future__ import annotations
 import pytest
 
 from skillgit.domain.edit import EditSource, Op
-from skillgit.engine.questions import UnusableReplyError, parse
 from skillgit.engine.reflect import joined
-from skillgit.engine.reply_schemas import AnalysisReply, FailurePattern, GuidanceReply, RankReply
+from skillgit.engine.replies import AnalysisReply, FailurePattern, GuidanceReply, RankReply, UnusableReplyError, parse
 
 
 @pytest.mark.parametrize(

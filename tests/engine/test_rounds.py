@@ -15,7 +15,7 @@ from skillgit.calls.ledger import Ledger
 from skillgit.domain.event import CANDIDATES, Event
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.proposal import Origin
-from skillgit.engine.session import Transition
+from skillgit.engine.search import Transition
 
 RUNS = [("racing", 9), ("pareto", 2), ("compose", 8)]
 """Strategies, each with a seed whose run has what is new: races, older bases, a join of two lines."""

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillgit.engine.edit_budget import edit_budget
-from skillgit.engine.method_settings import OptimizerSettings
+from skillgit.engine.method_settings import OptimizerSettings, edit_budget
 
 
 def budgets(largest: int, smallest: int, steps: int, schedule: str) -> list[int]:

@@ -11,9 +11,9 @@ from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.gate_decision import Decision
 from skillgit.domain.protected_regions import slow_guidance
 from skillgit.domain.skill import MOST_DOCUMENT
+from skillgit.engine.epoch_end import Category, compare_versions
 from skillgit.engine.method_settings import OptimizerSettings, PairPolicy
-from skillgit.engine.minibatches import epoch_of, slow_sample, step_items
-from skillgit.engine.rollout import Category, compare_versions
+from skillgit.engine.search import epoch_of, slow_sample, step_items
 
 STILL = {"Analyse failures": lambda _: json.dumps({"edits": []})}
 ALL_WORDS = SEED.with_text("SKILL.md", SEED.document + "".join(f"- {word}\n" for word in WORDS))
@@ -121,10 +121,10 @@ class Large(ToyEnvironment):
 
 
 def test_changed_pairs_are_topped_up_from_other_train_items():
-    found = compared(PairPolicy.CHANGED, samples=12)
-    assert [pair.category for pair in found.pairs] == [Category.IMPROVED] * 12
-    assert compared(PairPolicy.CHANGED, samples=12, workers=1) == found
-    seen = [pair.current.item.id for pair in (*found.pairs, *found.rest)]
+    pairs, rest = compared(PairPolicy.CHANGED, samples=12)
+    assert [pair.category for pair in pairs] == [Category.IMPROVED] * 12
+    assert compared(PairPolicy.CHANGED, samples=12, workers=1) == (pairs, rest)
+    seen = [pair.current.item.id for pair in (*pairs, *rest)]
     assert len(seen) == len(set(seen))
     assert len(seen) == 12 + 8 * -(-(len(seen) - 12) // 8), "rounds have a fixed size"
 
@@ -144,22 +144,19 @@ def test_a_slow_pair_holds_back_no_round_that_is_needed_whatever_it_brings():
 
 
 def test_topping_up_ends_with_the_train_items():
-    found = compared(PairPolicy.CHANGED, TWO_WORDS, TWO_WORDS)
-    assert found.pairs == ()
-    assert len(found.rest) == 40
-    assert len(compared(PairPolicy.CHANGED, samples=40).pairs) == 20
+    pairs, rest = compared(PairPolicy.CHANGED, TWO_WORDS, TWO_WORDS)
+    assert (pairs, len(rest)) == ([], 40)
+    assert len(compared(PairPolicy.CHANGED, samples=40)[0]) == 20
 
 
 def test_unchanged_pairs_are_not_topped_up_and_mixed_ones_are_all():
-    unchanged = compared(PairPolicy.UNCHANGED, samples=8)
-    assert {pair.category for pair in unchanged.pairs} == {Category.PERSISTENT_FAIL, Category.STABLE_SUCCESS} - (
-        set()
-        if any(pair.category is Category.STABLE_SUCCESS for pair in unchanged.pairs)
-        else {Category.STABLE_SUCCESS}
+    pairs, rest = compared(PairPolicy.UNCHANGED, samples=8)
+    assert {pair.category for pair in pairs} == {Category.PERSISTENT_FAIL, Category.STABLE_SUCCESS} - (
+        set() if any(pair.category is Category.STABLE_SUCCESS for pair in pairs) else {Category.STABLE_SUCCESS}
     )
-    assert len(unchanged.pairs) + len(unchanged.rest) == 8
-    assert len(compared(PairPolicy.MIXED, samples=8).pairs) == 8
-    assert compared(PairPolicy.UNCHANGED, SEED, ALL_WORDS).pairs == ()
+    assert len(pairs) + len(rest) == 8
+    assert len(compared(PairPolicy.MIXED, samples=8)[0]) == 8
+    assert compared(PairPolicy.UNCHANGED, SEED, ALL_WORDS)[0] == []
 
 
 def test_without_a_pair_that_counts_no_guidance_is_asked_for():

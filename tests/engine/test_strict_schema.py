@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 from soaking import examples
 from wire.schemas import faults
 
-from skillgit.engine import candidate_text, reflect, reply_schemas
+from skillgit.engine import candidate as candidate_text
+from skillgit.engine import reflect
+from skillgit.engine import replies as reply_schemas
 from skillgit.engine.prompt_sections import prompt
-from skillgit.engine.questions import parse
-from skillgit.engine.reply_schemas import AnalysisReply, ReplyModel, strict_schema
+from skillgit.engine.replies import AnalysisReply, ReplyModel, parse, strict_schema
 
 DEEPEST, MOST_KEYS = 5, 100
 """What OpenAI's strict mode takes: levels of objects and lists, and keys in all."""

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from toy import History, ToyBackend, run_to_end, trainer
 
 from skillgit.domain.proposal import Change, Tried
-from skillgit.engine.optimizer_memory import TRIED_TOKENS, read_tried, tried_file, tried_section
-from skillgit.engine.prompt_sections import CHARACTERS_PER_TOKEN
+from skillgit.engine.evidence_files import read_tried, tried_file
+from skillgit.engine.prompt_sections import CHARACTERS_PER_TOKEN, TRIED_TOKENS, tried_section
 
 
 def candidate(step: int, text: str = "Answer in metres.") -> Tried:

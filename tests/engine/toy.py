@@ -17,7 +17,7 @@ from skillgit.domain.skill import Skill
 from skillgit.domain.trajectory import Item, Trajectory, Turn
 from skillgit.engine.method_settings import MethodSettings
 from skillgit.engine.run_loop import Start, Trainer
-from skillgit.engine.session import Monitor, Session, Task
+from skillgit.engine.search import Monitor, Session, Task
 from skillgit.errors import FatalBackendError
 from skillgit.plugin.backend import BackendInfo, Message, Reply, Usage, system, user
 from skillgit.plugin.environment import EnvironmentInfo

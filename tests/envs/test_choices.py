@@ -7,6 +7,7 @@ from string import ascii_uppercase
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from soaking import soak
 
 from skillgit_envs.choices import chosen, label_of, labels_of
 
@@ -280,13 +281,11 @@ def listing(count: int) -> dict[str, str]:
     return dict(zip(ascii_uppercase[:count], (f"the bound $n^{{{n}}}$ holds" for n in range(count)), strict=True))
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_every_label_is_read_in_every_form(form: str):
-    for count in (5, 26):
-        choices = listing(count)
-        assert {label: label_of(form.format(label), choices) for label in choices} == {
-            label: label for label in choices
-        }
+@pytest.mark.parametrize("count", [5, soak(26)])
+def test_every_label_is_read_in_every_form(count: int):
+    choices = listing(count)
+    for form in FORMS:
+        assert [label_of(form.format(label), choices) for label in choices] == list(choices), form
 
 
 @pytest.mark.parametrize("form", SMALL)

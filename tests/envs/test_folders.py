@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
+from once import copy_folder
 
 import skillgit_envs
 from skillgit.domain.evaluation import Split
@@ -55,7 +55,7 @@ def tasks(folder: Path) -> None:
 
 
 def shipped(name: str, folder: Path) -> None:
-    shutil.copytree(Path(skillgit_envs.__path__[0]) / name / "data", folder / "data")
+    copy_folder(Path(skillgit_envs.__path__[0]) / name / "data", folder / "data")
 
 
 def seen(name: str, root: Path, options: dict[str, object]) -> tuple[str, list[tuple[str, str, str]]]:

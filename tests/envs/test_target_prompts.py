@@ -19,7 +19,7 @@ from skillgit.domain.asked_question import question_of
 from skillgit.domain.evaluation import Split
 from skillgit.domain.skill import Skill
 from skillgit.domain.trajectory import Item
-from skillgit.engine.session import Task, setup_digest
+from skillgit.engine.search import Task, setup_digest
 from skillgit.errors import ConfigError, SandboxError
 from skillgit.plugin import plugin_identity
 from skillgit.plugin.backend import Request, system, user
@@ -101,18 +101,23 @@ def asked(case, skill, folder, count=3):
     return heard
 
 
-@pytest.fixture(params=CASES)
+@pytest.fixture(params=CASES, scope="module")
 def case(request):
     if request.param == "alfworld" and find_spec("textworld") is None:
         pytest.skip("textworld is not installed")
     return request.param
 
 
-def test_the_form_of_the_answer_is_last_and_the_system_prompt_is_the_same_for_all_items(case, tmp_path):
+@pytest.fixture(scope="module")
+def conversations(case, tmp_path_factory):
+    """What the target is asked about three items."""
     try:
-        conversations = asked(case, skill_of(RULE), tmp_path)
+        return asked(case, skill_of(RULE), tmp_path_factory.mktemp("asked"))
     except (SandboxError, ConfigError) as error:
         pytest.skip(error.message)
+
+
+def test_the_form_of_the_answer_is_last_and_the_system_prompt_is_the_same_for_all_items(case, conversations):
     assert len({conversation[0] for conversation in conversations}) == 1
     for conversation in conversations:
         assert [message.role for message in conversation] == ["system", "user"]
@@ -121,15 +126,11 @@ def test_the_form_of_the_answer_is_last_and_the_system_prompt_is_the_same_for_al
         assert not PLACES.search(conversation[0].text + conversation[1].text)
 
 
-def test_history_tells_the_question_from_what_is_around_it(case, tmp_path):
+def test_history_tells_the_question_from_what_is_around_it(case, conversations, tmp_path):
     if case == "alfworld":
         pytest.skip("a game asks nothing")
     name, options = case.partition(" ")[0], CASES[case][0]
-    try:
-        conversations = asked(case, skill_of(RULE), tmp_path)
-        items = load_environment(name, tmp_path)(options, tmp_path).items(Split.TRAIN)
-    except (SandboxError, ConfigError) as error:
-        pytest.skip(error.message)
+    items = load_environment(name, tmp_path)(options, tmp_path).items(Split.TRAIN)
     for item, (_, turn) in zip(items, conversations, strict=False):
         words = " ".join(str(item.content[QUESTIONS.get(name, "question")]).split())
         question = question_of(turn.text)

@@ -22,6 +22,7 @@ from skillgit.domain.skill import Skill
 from skillgit.domain.trajectory import Item
 from skillgit.errors import ConfigError, SandboxError
 from skillgit.plugin.backend import Image, Reply, Usage
+from skillgit.plugin.plugin_identity import install_command
 from skillgit_envs.alfworld import ALFWorld, reference_messages
 from skillgit_envs.docvqa import DocVQA, question
 from skillgit_envs.livemathematicianbench import LiveMathematicianBench, ShownItem
@@ -259,4 +260,4 @@ def test_the_words_of_the_reference_are_not_used_without_the_packages_that_they_
     with pytest.raises((ConfigError, SandboxError)) as raised:
         environment.check_machine()
     if isinstance(raised.value, ConfigError):
-        assert raised.value.hint == "pip install 'skillgit[pandas]', or set env.prompts: own"
+        assert raised.value.hint == f"{install_command('pandas')}, or set env.prompts: own"

@@ -12,6 +12,7 @@ import pytest
 from hosts import Person, knowing, own
 from program import SKILLGIT, git, refs, surroundings
 from sample_run import RUN
+from soaking import sampled
 
 
 @pytest.fixture
@@ -89,7 +90,9 @@ def test_a_repository_that_does_not_exist_is_told(host, http):
 
 
 @pytest.mark.parametrize("known", [(), ("origin",), ("team",)], ids=" ".join)
-@pytest.mark.parametrize("name", ["upstream", "a b", "-x", "x..y", "x.lock", ".x", "x.", "x~1", "../there.git", "é"])
+@pytest.mark.parametrize(
+    "name", sampled(["upstream", "a b", "-x", "x..y", "x.lock", ".x", "x.", "x~1", "../there.git", "é"], 3)
+)
 def test_the_hint_for_an_unknown_remote_can_be_typed(known, name, ann):
     ann.git("remote", "remove", "origin")
     for remote in known:
@@ -117,7 +120,7 @@ def test_an_address_with_a_credential_is_neither_written_nor_shown_by_a_clone(ur
     assert not (ann.path / "copy").exists()
 
 
-@pytest.mark.parametrize("key", ["url", "pushurl"])
+@pytest.mark.parametrize("key", sampled(["url", "pushurl"], 3))
 @pytest.mark.parametrize("url", SECRETS)
 def test_a_push_to_an_address_with_a_credential_is_refused_until_its_hint_is_followed(url, key, ann, host):
     ann.git("config", f"remote.origin.{key}", url)

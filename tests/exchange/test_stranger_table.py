@@ -12,6 +12,7 @@ import click
 import pytest
 from documents import DOCS
 from hosts import Person, knowing
+from once import copy_folder
 from program import git, new_repository, python
 
 from skillgit.cli.main import cli
@@ -185,7 +186,7 @@ def test_a_command_starts_and_writes_what_the_table_says(victim: Path, tmp_path:
     if command in SIGNS and not shutil.which("ssh-keygen"):
         pytest.skip("there is no ssh-keygen (openssh-client)")
     folder, place, log = victim.parent, victim.parent / f"at-{command}", tmp_path / "log"
-    shutil.copytree(victim, place, symlinks=True)
+    copy_folder(victim, place)
     before, beside = _files(place), _files(folder, but=place)
     words = [word.replace("+", " ").replace("../victim/", "") for word in WORDS[command].split()]
     done = python(AUDITED, log, *words, cwd=place, env=knowing() | {"TMPDIR": str(tmp_path)})

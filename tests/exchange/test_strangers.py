@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from hosts import Host, Person
+from once import copy_folder
 from program import QUICK, attempt, git, new_repository, refs
 
 if TYPE_CHECKING:
@@ -139,7 +140,7 @@ def test_fsck_says_what_a_stranger_s_run_would_set_and_calls_it_no_damage(victim
 
 def test_a_folder_from_elsewhere_brings_no_marks_no_answers_and_no_record(trap, tmp_path):
     """A tarball of a repository has its maker's whole ``.git`` in it."""
-    shutil.copytree(trap[0], tmp_path / "unpacked", symlinks=True)
+    copy_folder(trap[0], tmp_path / "unpacked")
     person = Person(tmp_path / "unpacked")
     state = {"XDG_STATE_HOME": str(tmp_path / "state-of-the-victim")}
     done = person("eval", f"{RUN}/v0", code=2, **state)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-import shutil
 from typing import TYPE_CHECKING
 
 import pygit2
 import pytest
+from once import copy_folder
 from program import QUICK, attempt, git, new_repository, refs, skillgit
+from soaking import sampled
 from trained_runs import RUN, small_run
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ KEY = "sk-" + "ant-api03-" + "xY7" * 12
 def pushed(tmp_path_factory) -> tuple[Path, Path]:
     """A repository with a trained run, and the one that it was pushed to without evidence."""
     folder = tmp_path_factory.mktemp("pushed")
-    own = shutil.copytree(small_run(tmp_path_factory), folder / "own")
+    own = copy_folder(small_run(tmp_path_factory), folder / "own")
     git("init", "-q", "--bare", "--initial-branch=main", "hub.git", cwd=folder)
     git("remote", "add", "origin", "../hub.git", cwd=own)
     skillgit("push", cwd=own)
@@ -64,16 +65,19 @@ def test_of_items_ids_and_digests_go_and_not_a_word_of_their_content(pushed):
 
 @pytest.mark.parametrize(
     "command",
-    [
-        ("eval", "--fresh", "--sample", "20", f"{RUN}/v1"),
-        ("eval", f"{RUN}/v1"),
-        ("gate", "--base", f"{RUN}/v0", "--head", f"{RUN}/best"),
-        ("items", "--item", "va-003", "--measure"),
-        ("show", "--settings", RUN),
-        ("status",),
-        ("train", "--run", RUN),
-        ("fsck",),
-    ],
+    sampled(
+        [
+            ("eval", "--fresh", "--sample", "20", f"{RUN}/v1"),
+            ("eval", f"{RUN}/v1"),
+            ("gate", "--base", f"{RUN}/v0", "--head", f"{RUN}/best"),
+            ("items", "--item", "va-003", "--measure"),
+            ("show", "--settings", RUN),
+            ("status",),
+            ("train", "--run", RUN),
+            ("fsck",),
+        ],
+        4,
+    ),
     ids=lambda words: words[0],
 )
 def test_a_clone_that_brought_no_evidence_measures_as_the_run_did(clone, command):
@@ -97,7 +101,7 @@ def test_a_clone_of_a_clone_has_it_too_and_plans_are_the_same_everywhere(pushed,
 
 
 def test_a_plan_comes_with_the_next_pull_where_a_run_was_cloned_without(pushed, tmp_path):
-    hub = shutil.copytree(pushed[1], tmp_path / "hub.git")
+    hub = copy_folder(pushed[1], tmp_path / "hub.git")
     git("update-ref", "-d", PLAN, cwd=hub)
     skillgit("clone", hub, "clone", cwd=tmp_path)
     clone = tmp_path / "clone"

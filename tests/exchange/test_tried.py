@@ -1,16 +1,16 @@
 from __future__ import annotations
 
 import json
-import shutil
 
 import pytest
 from hosts import Person
+from once import copy_folder
 from program import QUICK, git
 from sample_run import RUN
 from trained_runs import small_run
 
 from skillgit.domain.run_state import fold
-from skillgit.engine.optimizer_memory import TRIED_FILE
+from skillgit.engine.evidence_files import TRIED_FILE
 from skillgit.store.evidence import read_evidence
 from skillgit.store.history_reader import read_run
 
@@ -58,8 +58,8 @@ def test_candidates_of_others_that_were_fetched_are_part_of_the_run_that_goes_on
 
 
 def test_a_run_that_begins_at_a_version_takes_the_candidates_in_and_goes_on_with_the_same(tmp_path_factory, tmp_path):
-    copy = shutil.copytree(small_run(tmp_path_factory), tmp_path / "copy")
-    whole, parts = Person(copy), Person(shutil.copytree(copy, tmp_path / "parts"))
+    copy = copy_folder(small_run(tmp_path_factory), tmp_path / "copy")
+    whole, parts = Person(copy), Person(copy_folder(copy, tmp_path / "parts"))
     words = ("train", "demo", "-q", *QUICK, "-o", "train.num_epochs=1", "--run", "next", "--from", "small/v2")
     whole(*words)
     assert {run for run, _ in tried(whole, "next")} == {"small"}

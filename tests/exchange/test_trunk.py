@@ -8,6 +8,7 @@ import subprocess
 
 import pytest
 from sample_run import seed_skill, write_run
+from soaking import sampled, soak
 
 from skillgit.app.exchange.pull import clone, pull
 from skillgit.app.exchange.push import push
@@ -46,7 +47,7 @@ def trained(folder, name, clock):
     return Context.from_process(folder)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", sampled(NAMES, 3))
 def test_init_promote_push_clone_and_pull_use_the_one_trunk(name, tmp_path, clock):
     context = trained(tmp_path / "mine", name, clock)
     assert init(context, None, None).branch == name
@@ -68,8 +69,8 @@ def test_init_promote_push_clone_and_pull_use_the_one_trunk(name, tmp_path, cloc
     assert git(there, "status", "--porcelain") == ""
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("theirs", ["main", "master", "other"])
+@pytest.mark.parametrize("name", sampled(NAMES, 4))
+@pytest.mark.parametrize("theirs", ["main", soak("master"), "other"])
 def test_a_host_with_another_trunk_gets_no_second_one_by_the_way(name, theirs, tmp_path, clock):
     context = trained(tmp_path / "mine", name, clock)
     host = tmp_path / "host.git"
@@ -87,7 +88,7 @@ def test_a_host_with_another_trunk_gets_no_second_one_by_the_way(name, theirs, t
         assert not [text for text in push(context, PushRequest()).warnings if "was not pushed" in text]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", sampled(NAMES, 3))
 @pytest.mark.parametrize("state", ["attached", "a run", "detached", "a proposal"])
 def test_propose_is_for_the_trunk_wherever_head_is(name, state, tmp_path, clock):
     context = trained(tmp_path / "mine", name, clock)

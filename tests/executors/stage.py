@@ -12,7 +12,7 @@ from toy import History, ToyBackend, trainer
 from skillgit.calls.ledger import Ledger
 from skillgit.domain.evaluation import Split
 from skillgit.engine.rollout import roll_out
-from skillgit.engine.session import Task
+from skillgit.engine.search import Task
 from skillgit.executors.attempt import Inline
 from skillgit.executors.pool import ProcessSource, WorkerPool
 from skillgit.executors.worker import EnvironmentRecipe
@@ -38,7 +38,7 @@ class Stage:
     def pool(self, source=None):
         digest = self.session().task.digest
         recipe = EnvironmentRecipe(name=NAME, options=self.options, root=HERE, digest=digest)
-        return WorkerPool(recipe, source or ProcessSource(8))
+        return WorkerPool(recipe, source or ProcessSource(3))
 
     def session(self, executor=None, **options):
         environment = self.plugin.cls(self.options, HERE)

@@ -61,7 +61,7 @@ def test_an_item_that_kills_its_worker_each_time_has_no_score_and_takes_no_other
     assert all(isinstance(outcome, Scored) for outcome in outcomes.values())
 
 
-@pytest.mark.parametrize("act", ["fail", "pickle"])
+@pytest.mark.parametrize("act", ["fail", soak("pickle")])
 def test_an_environment_that_fails_in_a_worker_says_so_as_it_does_here(act, tmp_path):
     stage, inline = Stage(folder=tmp_path, act=act), Stage(folder=tmp_path, act=act)
     there, here = stage.outcomes(stage.pool()), inline.outcomes()
@@ -185,7 +185,7 @@ def test_a_worker_that_never_starts_ends_the_run_with_a_sentence(tmp_path, monke
     stage = Stage(folder=tmp_path)
     monkeypatch.setenv("SCENE_ENDS", str(os.getpid()))
     with pytest.raises(ConfigError, match="before it is ready"):
-        stage.outcomes(stage.pool())
+        stage.outcomes(stage.pool(pool.ProcessSource(1)))
 
 
 def test_the_demo_has_the_same_commits_with_workers(tmp_path, tmp_path_factory):

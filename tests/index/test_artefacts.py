@@ -51,16 +51,17 @@ def test_the_plan_names_environment_metric_and_steps():
         "train": {"num_epochs": 3, "batch_size": 4},
     }
     splits = {"train": [{"id": f"t{place}", "digest": "00"} for place in range(9)], "selection": [], "test": []}
-    assert event_rows.plan(encoded(config=config, splits=splits)) == ("searchqa", "mixed", 0.25, 9)
-    assert event_rows.plan(encoded(config=config)) == ("searchqa", "mixed", 0.25, 0)
-    assert event_rows.plan(encoded(config={}, environment={"name": "docvqa"})) == ("docvqa", "", 0.5, 0)
-    assert event_rows.plan(encoded(splits=splits)) is None
+    assert event_rows.plan_rows("r", encoded(config=config, splits=splits)) == [("r", "searchqa", "mixed", 0.25, 9)]
+    assert event_rows.plan_rows("r", encoded(config=config)) == [("r", "searchqa", "mixed", 0.25, 0)]
+    named = event_rows.plan_rows("r", encoded(config={}, environment={"name": "docvqa"}))
+    assert named == [("r", "docvqa", "", 0.5, 0)]
+    assert event_rows.plan_rows("r", encoded(splits=splits)) == []
 
 
 @given(st.dictionaries(st.sampled_from(event_rows.NEEDED), json_values.map(json.dumps).map(str.encode) | st.binary()))
 def test_damaged_evidence_is_never_an_error(files):
     event_rows.outcomes(files)
-    event_rows.plan(files)
+    event_rows.plan_rows("r", files)
 
 
 def test_deeply_nested_evidence_is_never_an_error():

@@ -6,7 +6,8 @@ from functools import reduce
 from itertools import pairwise
 
 from chronicle import RUN, Chronicle
-from hypothesis import given, settings
+from hypothesis import given
+from soaking import examples
 from stories import Story, moves, told
 
 from skillgit.domain.cost import Cost
@@ -18,7 +19,7 @@ from skillgit.store.history_reader import read_commit, read_new, read_run
 from skillgit.store.repo import Repo
 
 
-@settings(max_examples=20, deadline=None)
+@examples(0.3)
 @given(moves)
 def test_a_history_is_read_in_the_order_in_which_it_can_be_folded(tmp_path_factory, made):
     repo = Repo.init(tmp_path_factory.mktemp("repo"))
@@ -37,7 +38,7 @@ def test_a_history_is_read_in_the_order_in_which_it_can_be_folded(tmp_path_facto
         assert [row.commit for row in reversed(rows)] == [record.commit for record in records]
 
 
-@settings(max_examples=15, deadline=None)
+@examples(0.3)
 @given(moves, moves)
 def test_what_is_new_is_what_was_not_there(tmp_path_factory, first, second):
     repo = Repo.init(tmp_path_factory.mktemp("repo"))

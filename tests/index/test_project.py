@@ -67,7 +67,7 @@ def test_scores_are_those_of_the_runs_metric_before_any_gate_has_used_it():
     table_writer.insert(connection, RUN, recorded(Story().events), lambda _: "")
     for metric, score in (("mixed", 0.75 * 0.25 + 0.25 * 0.125), ("soft", 0.125), ("hard", 0.25), ("", 0.25)):
         connection.execute("DELETE FROM plan")
-        table_writer.insert_plan(connection, RUN, ("searchqa", metric, 0.25, 12))
+        connection.execute("INSERT INTO plan VALUES (?, 'searchqa', ?, 0.25, 12)", (RUN, metric))
         table_writer.summarise(connection, [RUN])
         (row,) = queries.run_rows(answering(connection), {})
         assert (row.metric, row.first_score, row.total_steps) == (metric or "hard", score, 12)

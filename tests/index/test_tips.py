@@ -49,10 +49,10 @@ def test_only_runs_that_moved_are_compared(repo, git, clock):
     with refresh.open_index(repo) as index:
         sample = transitions()[3]
         RunWriter(repo, RUN, clock).append(sample.event, sample.skill, sample.evidence)
-        found = moves(repo, index)
-        assert {refs.run_of(name) for name in found.before} == {RUN}
-        assert found.now.keys() - found.before.keys() == set()
-        assert found.now != found.before
+        before, now = moves(repo, index)
+        assert {refs.run_of(name) for name in before} == {RUN}
+        assert now.keys() - before.keys() == set()
+        assert now != before
         index.refresh()
         assert events_of(index, RUN) == 4
 

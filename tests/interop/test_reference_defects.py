@@ -8,6 +8,7 @@ import shutil
 import pytest
 from interop.reference_outputs import CONFIG, SEED, every_object, rows, write_outputs
 from program import git, new_repository, skillgit
+from soaking import sampled
 from trained_runs import user
 
 from skillgit.app.sources.skillopt.outputs import import_outputs
@@ -134,7 +135,7 @@ def test_a_rejection_that_its_scores_do_not_give_is_kept_as_not_decided(reposito
     assert two.verdict.decision == "indecisive"
 
 
-@pytest.mark.parametrize("scored", [True, False])
+@pytest.mark.parametrize("scored", sampled([True, False], 2))
 def test_guidance_that_a_gate_refused_stays_beside_the_line(scored, repository, outputs):
     shutil.rmtree(outputs.path / "final_selection_eval")
     told = {"action": "reject", **({"selection_hard": 0.6, "selection_soft": 0.64} if scored else {})}

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ from asking import ask
 from hypothesis import given
 from hypothesis import strategies as st
 from interop.reference_outputs import write_outputs
+from once import copy_folder
 from program import git, new_repository, skillgit
 from soaking import soak
 from trained_runs import RUN, small_run, user
@@ -60,7 +60,7 @@ def story(repository, run):
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory):
     """A copy of a repository with a finished run of the demo."""
-    return Path(shutil.copytree(small_run(tmp_path_factory), tmp_path_factory.mktemp("demo") / "repository"))
+    return copy_folder(small_run(tmp_path_factory), tmp_path_factory.mktemp("demo") / "repository")
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +82,7 @@ def test_a_run_that_goes_out_and_comes_in_again_has_the_same_texts_scores_and_de
 
 
 def test_what_only_skillgit_reads_of_a_layout_is_not_what_the_round_trip_rests_on(demo, exported, tmp_path):
-    bare = shutil.copytree(exported, tmp_path / "bare")
+    bare = copy_folder(exported, tmp_path / "bare")
     for path in bare.rglob("*.json"):
         found = json.loads(path.read_text())
         for record in found if isinstance(found, list) else [found]:

@@ -3,12 +3,11 @@ from __future__ import annotations
 import csv
 import io
 import json
-import shutil
-from pathlib import Path
 
 import pytest
 import yaml
 from asking import ask
+from once import copy_folder
 from program import skillgit
 from trained_runs import RUN, small_run, user
 
@@ -22,7 +21,7 @@ from skillgit.store.repo import Repo
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory):
     """A copy of a repository with a finished run of the demo."""
-    return Path(shutil.copytree(small_run(tmp_path_factory), tmp_path_factory.mktemp("demo") / "repository"))
+    return copy_folder(small_run(tmp_path_factory), tmp_path_factory.mktemp("demo") / "repository")
 
 
 @pytest.fixture(scope="module")

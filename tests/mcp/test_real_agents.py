@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from loopback_model import LoopbackModel, call, loopback, response, said, tool_use, words
+from once import copy_folder
 from program import SKILLGIT, skillgit, surroundings
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ TRIGGERS = [
 @pytest.fixture(scope="module")
 def project(trained: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A repository with a trained skill and its plug-in, eval cases included."""
-    project = shutil.copytree(trained, tmp_path_factory.mktemp("project") / "repository")
+    project = copy_folder(trained, tmp_path_factory.mktemp("project") / "repository")
     for name, rows in (("tasks", TASKS), ("tasks-triggers", TRIGGERS)):
         (project / f"{name}.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     skillgit("export", "best", "plugin", "--as", "plugin", "--evals", "tasks.jsonl", cwd=project)

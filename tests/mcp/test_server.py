@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 from typing import get_args, get_type_hints
 
@@ -11,8 +10,10 @@ from hostile_run import ACTS, write_hostile_run
 from hypothesis import given
 from hypothesis import strategies as st
 from mcp.shared.exceptions import MCPError
+from once import copy_folder
 from program import QUICK, SKILLGIT, git, new_repository, skillgit, surroundings
 from rule_run import DATES_EXACTLY, READ, TRIED
+from soaking import sampled
 from trained_runs import RUN, user
 
 from skillgit.app.recorded.step_evidence import TrajectoryPattern
@@ -66,7 +67,7 @@ def test_tools_only_read_and_name_no_repository(trained):
         assert tool.input_schema["additionalProperties"] is False
 
 
-@pytest.mark.parametrize("tool", QUESTIONS)
+@pytest.mark.parametrize("tool", sampled(QUESTIONS, 3))
 def test_an_answer_is_part_of_what_the_command_prints(tool, trained):
     arguments, words = QUESTIONS[tool]
     answer = asked(user(trained), tool, **arguments)
@@ -203,7 +204,7 @@ def test_a_cursor_is_good_for_its_question_and_its_server_only(trained):
 
 
 def test_pages_fit_together_while_events_come(trained, tmp_path):
-    repository = shutil.copytree(trained, tmp_path / "repository")
+    repository = copy_folder(trained, tmp_path / "repository")
 
     async def play(agent):
         before = await agent.every("events", "versions", limit=100)

@@ -15,6 +15,7 @@ from trained_runs import RUN, user
 from skillgit import mcp as package
 from skillgit.errors import UsageError
 from skillgit.mcp.server import http_server, link_of, listen, server_of
+from skillgit.plugin.plugin_identity import install_command
 
 LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
 JSON = {"accept": "application/json, text/event-stream"}
@@ -89,7 +90,7 @@ def test_a_missing_extra_is_named_with_the_way_to_get_it(monkeypatch):
     monkeypatch.setattr(package, "find_spec", lambda _: None)
     with pytest.raises(UsageError, match="mcp needs the extra 'mcp'") as refusal:
         package.require_extra()
-    assert refusal.value.hint == "pip install 'skillgit[mcp]'"
+    assert refusal.value.hint == install_command("mcp")
 
 
 def test_stdin_that_ends_ends_it(trained):

@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from soaking import soak
 from stand_ins import write_agent
 from wire import wire_server
 
@@ -48,9 +49,9 @@ def wire():
 OPENAI = [
     (OpenAIChatBackend, {"api": "chat"}),
     (OpenAIChatBackend, {"api": "responses"}),
-    (OpenAICompatibleBackend, {}),
+    soak(OpenAICompatibleBackend, {}),
     (QwenChatBackend, {}),
-    (MiniMaxChatBackend, {}),
+    soak(MiniMaxChatBackend, {}),
 ]
 
 
@@ -95,7 +96,7 @@ say({"type": "turn.completed", "usage": {"input_tokens": 10, "output_tokens": 2,
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("cls", "body"), [(ClaudeCodeExecBackend, CLAUDE), (CodexExecBackend, CODEX)])
+@pytest.mark.parametrize(("cls", "body"), [(ClaudeCodeExecBackend, CLAUDE), soak(CodexExecBackend, CODEX)])
 def test_agents_keep_every_promise(cls, body, tmp_path):
     path, _ = write_agent(tmp_path, body)
     settings = {"path": path} | ({"allow_root": True} if cls is ClaudeCodeExecBackend else {})

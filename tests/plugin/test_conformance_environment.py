@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import ClassVar
 
 import pytest
+from soaking import sampled, soak
 
 from skillgit.domain.evaluation import Scored, Split
 from skillgit.domain.leaks import Secrets
@@ -366,7 +367,7 @@ CHEATS = {
 }
 
 
-@pytest.mark.parametrize("name", CHEATS)
+@pytest.mark.parametrize("name", sampled(CHEATS, 3))
 def test_each_cheat_is_refused_in_one_sentence(name):
     cls, sentence = CHEATS[name]
     with pytest.raises(ConformanceError, match=re.escape(sentence)) as caught:
@@ -443,7 +444,7 @@ ELSEWHERE = {
 }
 
 
-@pytest.mark.parametrize("sentence", ELSEWHERE)
+@pytest.mark.parametrize("sentence", sampled(ELSEWHERE, 2))
 def test_what_depends_on_the_process_or_on_where_the_file_is_is_refused(sentence, tmp_path, monkeypatch):
     name = f"placed_sums_{len(sentence)}"
     source = Path(__file__).read_text(encoding="utf-8")
@@ -514,7 +515,7 @@ class Working(Lasting):
         return trajectory
 
 
-@pytest.mark.parametrize("keeps", ["", "process", "thread", "task", "program of a cancelled rollout"])
+@pytest.mark.parametrize("keeps", ["", "process", soak("thread"), soak("task"), "program of a cancelled rollout"])
 def test_nothing_survives_the_end_of_a_long_lived_environment(keeps):
     made = []
 
@@ -547,6 +548,7 @@ class Differing(Bound):
     digest = f"sums {os.getpid()}"
 
 
+@pytest.mark.soak
 def test_a_processor_bound_environment_can_be_made_in_another_process():
     class Inside(Bound):
         pass

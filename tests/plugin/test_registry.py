@@ -15,6 +15,9 @@ from skillgit.plugin.registry import BACKENDS, ENVIRONMENTS, find_environment, i
 if TYPE_CHECKING:
     from pathlib import Path
 
+IMPORT = "from skillgit.plugin.environment import EnvironmentInfo\n"
+INFO = "info = EnvironmentInfo(name='mine', summary='', fields={}, scorer='', source='')"
+
 
 def test_what_ships_is_installed_like_any_other_plugin():
     assert "searchqa" in [plugin.name for plugin in installed(ENVIRONMENTS)]
@@ -40,7 +43,7 @@ def test_an_unknown_name_gets_the_nearest(tmp_path: Path):
 
 
 def test_a_class_may_live_in_a_file_of_the_user(tmp_path: Path):
-    (tmp_path / "mine.py").write_text("class Mine: info = None\n")
+    (tmp_path / "mine.py").write_text(f"{IMPORT}class Mine: {INFO}\n")
     assert load_environment("mine.py:Mine", tmp_path).__name__ == "Mine"
     with pytest.raises(UsageError, match="has no class 'Other'"):
         load_environment("mine.py:Other", tmp_path)
@@ -58,7 +61,7 @@ def test_files_of_one_name_in_two_folders_are_two_modules(tmp_path: Path):
     for folder in ("one", "two"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "mine.py").write_text(
-            f"import helper\nclass Mine:\n    info = None\n    where = helper.WHERE\n    folder = '{folder}'\n"
+            f"{IMPORT}import helper\nclass Mine:\n    {INFO}\n    where = helper.WHERE\n    folder = '{folder}'\n"
         )
         (tmp_path / folder / "helper.py").write_text(f"WHERE = '{folder}'\n")
     one, two = (load_environment(f"{folder}/mine.py:Mine", tmp_path) for folder in ("one", "two"))
@@ -69,7 +72,8 @@ def test_files_of_one_name_in_two_folders_are_two_modules(tmp_path: Path):
 
 def test_modules_beside_a_file_are_loaded_anew_with_it_and_hide_nothing_that_is_installed(tmp_path: Path):
     (tmp_path / "mine.py").write_text(
-        "import json\nfrom parts import first\nclass Mine:\n    info = None\n    seen = first.SEEN, json.dumps([])\n"
+        f"{IMPORT}import json\nfrom parts import first\nclass Mine:\n    {INFO}\n"
+        "    seen = first.SEEN, json.dumps([])\n"
     )
     (tmp_path / "json.py").write_text("1 / 0\n")
     (tmp_path / "parts").mkdir()
@@ -82,7 +86,7 @@ def test_modules_beside_a_file_are_loaded_anew_with_it_and_hide_nothing_that_is_
 
 def test_the_source_of_a_file_is_its_bytes_with_those_of_the_modules_beside_it(tmp_path: Path):
     (tmp_path / "mine.py").write_text(
-        "class Mine:\n    info = None\n    def go(self):\n        from parts.first import x\nclass Other: info = None\n"
+        f"{IMPORT}class Mine:\n    {INFO}\n    def go(self):\n        from parts.first import x\nclass Other: {INFO}\n"
     )
     (tmp_path / "parts").mkdir()
     (tmp_path / "parts" / "first.py").write_text("from . import second\nx = 1\n")
@@ -117,7 +121,7 @@ def test_a_package_that_is_installed_to_be_edited_is_known_by_its_bytes(tmp_path
     (info / "entry_points.txt").write_text(f"[skillgit.envs]\n{name} = {name}.mine:Mine\n")
     (info / "direct_url.json").write_text(json.dumps({"url": "file:///x", "dir_info": {"editable": editable}}))
     (package / "__init__.py").touch()
-    (package / "mine.py").write_text(f"from {name} import scoring\nclass Mine: info = None\n")
+    (package / "mine.py").write_text(f"from {name} import scoring\n{IMPORT}class Mine: {INFO}\n")
     (package / "scoring.py").write_text("VALUE = 1\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     installed.cache_clear()

@@ -21,7 +21,7 @@ MORTAL = HERE.parent / "mortal.py"
 NEVER = str(10**9)
 SMALL = ("train", "demo", "--run", "small", "--quiet", *QUICK)
 MOMENTS = 200
-USUAL = 2
+USUAL = 1
 CALLS = "calls.log"
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 from asking import ask
 from long_run import write_long_run
+from once import copy_folder
 from program import git
 from read_page import by_id, number, parsed, rows, section, text
 from rule_run import DATES, DATES_EXACTLY, METRES, PERSON, UNITS, write_rule_run
@@ -169,7 +170,7 @@ def test_every_command_on_the_page_is_understood(told) -> None:
 
 
 def test_the_same_history_gives_the_same_bytes(trained, tmp_path) -> None:
-    elsewhere = shutil.copytree(trained, tmp_path / "elsewhere")
+    elsewhere = copy_folder(trained, tmp_path / "elsewhere")
     git("config", "diff.context", "9", cwd=elsewhere)
     shutil.rmtree(elsewhere / ".git" / "skillgit", ignore_errors=True)
     assert page(ask(report, user(trained), None)) == page(ask(report, user(elsewhere), None))

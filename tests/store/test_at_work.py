@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 from itertools import count
-from types import SimpleNamespace
 
 import pytest
 from sample_run import PATH, RUN, clock_from, seed_skill, transitions, write_run
@@ -40,8 +39,7 @@ def tag(repo):
 
 def drop(repo):
     records = history_reader.read_run(repo, RUN)
-    plan = SimpleNamespace(records=(records[1],))
-    evidence.drop(repo, RUN, records, plan, clock_from(count()))
+    evidence.drop(repo, RUN, records, [records[1]], clock_from(count()))
 
 
 def append(repo):

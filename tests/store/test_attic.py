@@ -24,7 +24,7 @@ def test_folded_candidates_are_reachable_and_their_branches_gone(repo, history, 
 
     folded = fold(repo, RUN)
 
-    assert [one.branch for one in folded] == BRANCHES
+    assert [*folded] == BRANCHES
     assert git("branch", "--list", "rejected/*") == ""
     assert history_reader.read_run(repo, RUN) == before
     reached = git("rev-list", PLACE).split()
@@ -36,7 +36,7 @@ def test_folding_again_changes_nothing(repo, history) -> None:
     fold(repo, RUN)
     stored = repo.tips()
 
-    assert fold(repo, RUN) == []
+    assert fold(repo, RUN) == {}
     assert repo.tips() == stored
     assert len(history) == 9
 
@@ -45,9 +45,9 @@ def test_unfolding_gives_every_branch_back(repo, history) -> None:
     before = repo.tips()
     fold(repo, RUN)
 
-    assert [one.commit for one in unfold(repo, RUN)] == [history[2].commit, history[7].commit]
+    assert [*unfold(repo, RUN).values()] == [history[2].commit, history[7].commit]
     assert repo.tips() == before
-    assert unfold(repo, RUN) == []
+    assert unfold(repo, RUN) == {}
 
 
 @pytest.mark.usefixtures("history")
@@ -70,7 +70,7 @@ def test_a_later_candidate_joins_the_attic_behind_the_others(repo) -> None:
 
     fold(repo, RUN)
 
-    assert [one.branch for one in read_attic(repo, repo.tips()[PLACE])] == BRANCHES
+    assert [*read_attic(repo, repo.tips()[PLACE])] == BRANCHES
     assert check_run(repo, RUN) == []
 
 
@@ -88,10 +88,10 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 sys.path[:0] = {path!r}
-from skillgit.store import history
+from skillgit.store import history, transaction
 from skillgit.store.repo import Repo
 
-moved, moves = history.update_refs, {moves}
+moved, moves = transaction.update_refs, {moves}
 
 def counted(*arguments, **named):
     global moves
@@ -100,7 +100,7 @@ def counted(*arguments, **named):
     moves -= 1
     moved(*arguments, **named)
 
-history.update_refs = counted
+history.update_refs = transaction.update_refs = counted
 history.{verb}(Repo.discover(Path({repo!r})), {run!r})
 """
 

@@ -13,7 +13,7 @@ from skillgit.domain.document_rewrite import Template, UpdateMode, changed_hunks
 from skillgit.domain.edit import EditSource
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.proposal import BudgetSource, EditRecord, Origin
-from skillgit.engine.prompt_sections import edit_fields
+from skillgit.engine.evidence_files import edit_fields
 from skillgit.store.event_writer import RunWriter
 
 if TYPE_CHECKING:

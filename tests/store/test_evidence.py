@@ -3,7 +3,7 @@ from __future__ import annotations
 from sample_run import RUN, transitions
 
 from skillgit.store import refs
-from skillgit.store.evidence import evidence_tip, kept_trees, read_evidence, write_evidence
+from skillgit.store.evidence import kept_trees, last_link, read_evidence, write_evidence
 
 
 def test_files_come_back(repo) -> None:
@@ -35,10 +35,10 @@ def test_commits_of_events_that_never_became_visible_are_stepped_over(repo, hist
     events = frozenset(record.commit for record in history)
     assert transitions()[-1].evidence
 
-    end = evidence_tip(repo, RUN, events)
-    before = evidence_tip(repo, RUN, events - {history[-1].commit})
+    end = last_link(repo, RUN, events)
+    before = last_link(repo, RUN, events - {history[-1].commit})
 
-    assert (end.target, end.last, end.event) == (repo.tip(chain), repo.tip(chain), history[-1].commit)
-    assert (before.target, before.event) == (end.target, history[-2].commit)
-    assert evidence_tip(repo, RUN, frozenset()).last is None
-    assert evidence_tip(repo, "other", events).target is None
+    assert (end.commit, end.event) == (repo.tip(chain), history[-1].commit)
+    assert before.event == history[-2].commit
+    assert last_link(repo, RUN, frozenset()) is None
+    assert last_link(repo, "other", events) is None

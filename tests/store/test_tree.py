@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 from hostile_names import literal_tree
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pygit2.enums import FileMode
 from sample_run import with_file
@@ -29,7 +29,6 @@ def skills(draw: st.DrawFn) -> Skill:
     return Skill("demo", {**files, DOCUMENT: draw(st.text()).encode("utf-8", "ignore")}, frozenset(executable))
 
 
-@settings(max_examples=60)
 @given(old=skills(), new=skills(), path=st.sampled_from(["demo", "skills/demo", "a/b/c/demo"]))
 def test_skills_come_back_and_replace_each_other_wholly(store, old, new, path) -> None:
     first = tree.with_skill(store, None, path, old)

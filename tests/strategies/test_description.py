@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
+from once import copy_folder
 from program import git
 
 from skillgit.cli import main
@@ -27,8 +27,8 @@ def text_of(repository: Path, revision: str) -> str:
 def repository(tmp_path_factory) -> Path:
     """A repository with two runs: ``free`` under a gate that looks at the mean, ``kept`` under the usual one."""
     path = tmp_path_factory.mktemp("triggers") / "repository"
-    shutil.copytree(ENVIRONMENT / "data", path / "data")
-    shutil.copytree(ENVIRONMENT / "skills" / "trigger", path / "skills" / "invoices")
+    copy_folder(ENVIRONMENT / "data", path / "data")
+    copy_folder(ENVIRONMENT / "skills" / "trigger", path / "skills" / "invoices")
     document = path / "skills" / "invoices" / "SKILL.md"
     document.write_text(document.read_text().replace("name: trigger", "name: invoices"))
     git("init", "-q", "-b", "main", cwd=path)

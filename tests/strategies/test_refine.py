@@ -6,7 +6,7 @@ import asyncio
 import json
 from dataclasses import replace
 from functools import cache
-from itertools import count
+from itertools import count, product
 
 import pytest
 from branching import BranchingBackend, carried_out
@@ -23,8 +23,8 @@ from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.evidence_names import LOOKS
 from skillgit.domain.trajectory import Item, Rollout
 from skillgit.domain.untrusted.json_limits import loads
-from skillgit.engine.looks import PARTIAL, DraftShape, LookResult, gains, helps
 from skillgit.engine.method_settings import MethodSettings
+from skillgit.engine.strategy import PARTIAL, DraftShape, LookResult, gains, helps
 from skillgit.store.event_writer import RunWriter
 from skillgit.strategies.refine import ATTEMPTS, DRAFTS, LOOKED_FAILING, LOOKED_SOLVED, Refine
 
@@ -207,6 +207,9 @@ def test_an_item_that_could_not_be_evaluated_is_neither_gain_nor_loss(pairs):
     )
     assert len(look.fixed) == sum(old < 1 <= new for old, new in scored)
     assert len(look.broken) == sum(new < 1 <= old for old, new in scored)
+    for whole, part in product((0.0, 1.0), (0.0, 0.5)):
+        said = replace(look, gain=whole, partial=part).effect
+        assert ("in parts of answers" in said) == bool(after and part and not whole), "only where whole ones are level"
 
 
 @pytest.mark.parametrize(

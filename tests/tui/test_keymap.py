@@ -18,6 +18,7 @@ PLACES = {
     "find": "Searches",
     "tabs": "Tabs",
     "diff": "Differences",
+    "items": "Items of two versions",
     "compare": "Compare",
     "item": "Item",
     "event": "Event",

@@ -15,7 +15,8 @@ from skillgit.errors import RepositoryNotFoundError
 from skillgit.store.repo import Repo
 from skillgit.tui import start
 from skillgit.tui.app import SkillgitApp
-from skillgit.tui.start import named, read_start, reading_ahead
+from skillgit.tui.first_picture import named, read_start
+from skillgit.tui.start import reading_ahead
 
 
 def test_the_first_picture_shows_what_was_read_and_reads_nothing(sample, context_of, monkeypatch):
@@ -56,7 +57,9 @@ def test_another_process_reads_the_same(sample, context_of, monkeypatch):
     context, here = context_of(sample.workdir), os.getpid()
     expected = read_start(context, "")
     monkeypatch.setattr(forks, "can_fork", lambda: True)
-    monkeypatch.setattr(start, "git_settings", lambda _context, _names: {"process": str(os.getpid())})
+    monkeypatch.setattr(
+        "skillgit.tui.first_picture.git_settings", lambda _context, _names: {"process": str(os.getpid())}
+    )
 
     with reading_ahead(context, "") as reading:
         told = reading()

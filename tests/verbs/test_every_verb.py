@@ -11,8 +11,9 @@ from pathlib import Path
 
 import click
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from soaking import examples
 
 from skillgit.app.workspace.request import Arg, Shared, SharedOptions, command_words, parameters
 from skillgit.cli.main import cli
@@ -66,7 +67,7 @@ def requests(draw, verb):
 
 
 @pytest.mark.parametrize("name", VERBS)
-@settings(max_examples=40, deadline=None)
+@examples(0.5)
 @given(data=st.data())
 def test_a_request_survives_its_command_line(name, data):
     verb = VERBS[name]
@@ -82,7 +83,7 @@ def test_a_verb_is_called_as_the_catalogue_says_and_describes_every_field(name):
 
 
 @pytest.mark.parametrize("name", VERBS)
-@settings(max_examples=20, deadline=None)
+@examples(0.3)
 @given(data=st.data())
 def test_what_reads_asks_nothing_and_everything_else_does(name, data):
     verb = VERBS[name]
@@ -92,7 +93,7 @@ def test_what_reads_asks_nothing_and_everything_else_does(name, data):
 
 
 @pytest.mark.parametrize("name", VERBS)
-@settings(max_examples=20, deadline=None)
+@examples(0.3)
 @given(data=st.data())
 def test_what_asks_models_has_a_dry_run_with_a_plan_and_caps(name, data):
     verb = VERBS[name]
@@ -135,7 +136,7 @@ def smallest(name):
 
 
 @pytest.mark.parametrize("name", VERBS)
-@settings(max_examples=25, deadline=None)
+@examples(0.4)
 @given(data=st.data())
 def test_a_request_is_the_same_with_shared_options_before_the_command_or_behind_it(name, data):
     verb = VERBS[name]
@@ -173,7 +174,8 @@ def test_help_and_completion_say_which_shared_options_a_command_has(name):
     context = click.Context(command, info_name=f"skillgit {name}")
     text = " ".join(command.get_help(context).split())
     offered = {item.value for item in command.shell_complete(context, "-")}
-    assert text.endswith("and options of every command (skillgit help options)")
+    assert text.endswith("options of every command (skillgit help options)")
+    assert "Also: and" not in text
     for option in command.shared():
         if (name, option.long) not in OWN:
             is_understood = not option.lack or option.key in command.keys

@@ -7,12 +7,13 @@ shown, with a second run beside the first and a third that is being trained. It 
 from __future__ import annotations
 
 import base64
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
+
+from once import copy_folder
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
@@ -48,7 +49,7 @@ def main(repository: Path, folder: Path) -> None:
     if PROGRAM is None:
         sys.exit("chromium is not installed")
     with TemporaryDirectory(prefix="pictures-") as temporary:
-        copy = shutil.copytree(repository, Path(temporary) / "skills")
+        copy = copy_folder(repository, Path(temporary) / "skills")
         skillgit("train", "demo", "--run", "second", "-q", "-o", "train.seed=7", "-o", "train.batch_size=30", cwd=copy)
         words = ("-C", str(copy), "train", "demo", "--run", "third", "-q", "-o", "train.num_epochs=400")
         with (

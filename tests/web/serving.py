@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import signal
 import subprocess
 import time
@@ -16,7 +15,7 @@ from urllib.parse import urlsplit
 
 import httpx2
 from harvested import draft, write_drafts
-from once import once
+from once import copy_folder, once
 from program import QUICK, SKILLGIT, skillgit, surroundings
 from trained_runs import RUN, small_run
 
@@ -110,7 +109,7 @@ def two_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a repository with two finished runs; whoever starts something in it takes a copy."""
 
     def fill(folder: Path) -> None:
-        repository = shutil.copytree(small_run(tmp_path_factory), folder / "repository")
+        repository = copy_folder(small_run(tmp_path_factory), folder / "repository")
         skillgit("train", "demo", "--run", OTHER, "-q", *QUICK, "-o", "train.seed=7", cwd=repository)
         rows = [
             draft("d-1", prompt="How long is the pier?", files=["files/d-1/pier.txt"]),

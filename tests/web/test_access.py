@@ -3,13 +3,13 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-import shutil
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from stat import S_IMODE
 
 import httpx2
 import pytest
+from once import copy_folder
 from program import git, new_repository, skillgit
 from serving import serving
 
@@ -38,7 +38,7 @@ def server(repository):
 
 @pytest.fixture
 def context(repository, tmp_path):
-    copy = shutil.copytree(repository, tmp_path / "copy")
+    copy = copy_folder(repository, tmp_path / "copy")
     numbers = iter(range(256))
     return Context(
         directory=copy,

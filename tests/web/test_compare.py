@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import csv
 import html
 import json
 import re
 
 import pytest
 from browser import DESK, NEEDS_CHROMIUM, PHONE, barriers, overflow, window
+from hypothesis import given
+from hypothesis import strategies as st
 from program import skillgit
 from serving import OTHER
 from trained_runs import RUN
 
+from skillgit.app.history.diff.items import ItemChange
+from skillgit.app.history.item import ItemReply, ItemWords
+from skillgit.view.items import FACETS, outputs
 from skillgit.web.rendering import address
 
-LISTS = re.compile(r'<details class="change-list".*?<summary>(\w+) .*?</details>', re.DOTALL)
+ROW = re.compile(r'<tr><th scope="row">(.*?)</th>(.*?)</tr>', re.DOTALL)
 LINK = re.compile(r'href="(/run/[^"]+/items/([^"?]+)\?[^"]*)"')
 
 
@@ -33,15 +39,18 @@ def compared(client, *revisions, **more):
 
 
 def listed(page):
-    return {found[1]: [item for _, item in LINK.findall(found[0])] for found in LISTS.finditer(page)}
+    """Return the items in the table of outputs."""
+    return [item for item, cells in ROW.findall(page) if LINK.search(cells)]
 
 
 def test_two_versions_differ_as_the_command_says(repository, client):
     sides = f"{RUN}/v0", f"{RUN}/v1"
     page = compared(client, *sides)
     told = printed(repository, "diff", *sides, "--items")
-    groups = {kind: told[kind] for kind in ("fixed", "gained", "broken", "lost") if told[kind]}
-    assert listed(page) == groups
+    for kind in ("fixed", "gained", "broken", "lost"):
+        assert listed(compared(client, *sides, items=kind)) == told[kind]
+    assert listed(compared(client, *sides, items="all")) == [row["item"] for row in told["items"]]
+    assert listed(compared(client, *sides, items="all", sort="-item")) == [row["item"] for row in told["items"]][::-1]
     assert skillgit("diff", *sides, "--items", cwd=repository).out.splitlines()[-1].split(" · ")[0] in page
     assert f"skillgit diff {sides[0]} {sides[1]} --items" in page
     rules = printed(repository, "diff", *sides, "--rules")
@@ -62,6 +71,82 @@ def test_runs_are_compared_by_their_best_versions_and_the_setup_comes_first(repo
     assert "seed differs: 42 against 7" in page
     assert page.index("seed differs") < page.index('id="text"') < page.index('id="rules"') < page.index('id="cost"')
     assert compared(client, RUN, OTHER, view="split").count('class="halves"') >= 1
+
+
+def differing(repository, *sides) -> list[str]:
+    """Return the items whose outcome or answer differs, as the commands print each."""
+    scores = {
+        row["item"]: (row["before"], row["after"]) for row in printed(repository, "diff", *sides, "--items")["items"]
+    }
+    names = []
+    for item, (before, after) in scores.items():
+        attempts = {row["name"]: row for row in printed(repository, "items", RUN, "--item", item)["attempts"]}
+        a, b = (attempts[side.rpartition("/")[2]] for side in sides)
+        if None not in {before, after} and (before != after or a["answer"] != b["answer"]):
+            names.append(item)
+    return names
+
+
+@NEEDS_CHROMIUM
+def test_the_filter_different_shows_the_items_whose_outcome_or_answer_differs(repository, served, browser, tmp_path):
+    sides = f"{RUN}/v0", f"{RUN}/v1"
+    different = differing(repository, *sides)
+    assert 0 < len(different) < len(printed(repository, "diff", *sides, "--items")["items"])
+    with window(browser, served, viewport=DESK) as (page, ear):
+        page.goto(served.origin + address("compare", rev=sides, items="all"))
+        page.get_by_role("link", name=re.compile("^different")).click()
+        page.wait_for_url("**items=different**")
+        table = page.get_by_role("region", name="Items of the comparison")
+        assert table.locator("tbody th").all_inner_texts() == different
+        page.get_by_role("link", name="item", exact=True).click()
+        page.wait_for_url("**items=different**sort=item**")
+        page.get_by_role("link", name="item", exact=True).click()
+        page.wait_for_url("**sort=-item**")
+        page.get_by_label("question").check()
+        page.get_by_role("button", name="Show").click()
+        page.wait_for_url("**hide=question**")
+        assert "sort=-item" in page.url
+        assert table.locator("tbody th").all_inner_texts() == different[::-1]
+        assert "question" not in table.locator("thead").inner_text()
+        with page.expect_download() as download:
+            page.get_by_role("link", name="Download CSV").click()
+        download.value.save_as(tmp_path / "items.csv")
+        assert ear.complaints == []
+    rows = list(csv.DictReader((tmp_path / "items.csv").read_text(encoding="utf-8").splitlines()))
+    assert [row["item"] for row in rows] == different[::-1]
+    told = {row["item"]: row for row in printed(repository, "diff", *sides, "--items")["items"]}
+    for row in rows:
+        attempts = {own["name"]: own for own in printed(repository, "items", RUN, "--item", row["item"])["attempts"]}
+        assert [float(row[side]) for side in sides] == [told[row["item"]][end] for end in ("before", "after")]
+        assert [row[f"{side} answer"] for side in sides] == [attempts[end]["answer"] for end in ("v0", "v1")]
+        assert row["change"] == told[row["item"]]["change"]
+        assert row["question"]
+
+
+SCORES = st.sampled_from([None, 0.0, 0.5, 1.0])
+
+
+@given(st.lists(st.tuples(SCORES, SCORES, st.sampled_from(["", "a", "b"]), st.sampled_from(["", "a", "b"]))))
+def test_an_item_is_in_the_groups_that_its_outcomes_say(cases):
+    def change(before, after):
+        return "missing" if None in {before, after} else "fixed" if before < after == 1 else "fail"
+
+    rows = [
+        ItemChange(item=str(number), task_type="", before=before, after=after, change=change(before, after))
+        for number, (before, after, *_) in enumerate(cases)
+    ]
+    words = {
+        str(number): ItemWords(question="", replies=(ItemReply(answer=a), ItemReply(answer=b)))
+        for number, (*_, a, b) in enumerate(cases)
+    }
+    for row in outputs([rows], words):
+        before, after, a, b = cases[int(row.item)]
+        known = [score for score in (before, after) if score is not None]
+        both = len(known) == 2
+        assert FACETS["different"](row) == (both and (before != after or bool(a and b and a != b)))
+        assert FACETS["failing"](row) == any(score < 1 for score in known)
+        assert FACETS["solved by none"](row) == (bool(known) and all(score < 1 for score in known))
+        assert FACETS["fixed"](row) == (row.changes == ("fixed",))
 
 
 def test_too_many_sides_and_unknown_ones_are_refused(client):

@@ -9,7 +9,6 @@ import json
 import os
 import re
 import shlex
-import shutil
 from collections import Counter
 from itertools import pairwise
 from pathlib import Path
@@ -18,6 +17,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
 from harvested import SKILL
+from once import copy_folder
 from read_page import parsed
 from serving import OTHER
 from trained_runs import RUN, user
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 FACTS = Path(__file__).parent / "facts"
 PAGES = {
     "runs": "/",
-    "runs-chosen": f"/?sort=cost&order=desc&q=score>.1&show={RUN}&show={OTHER}&by=call",
+    "runs-chosen": f"/?sort=-cost&q=score>.1&show={RUN}&show={OTHER}&by=call",
     "runs-none": "/?q=nothing",
     "run": f"/run/{RUN}",
     "events": f"/run/{RUN}/events",
@@ -202,7 +202,7 @@ def test_of_two_addresses_that_match_the_one_that_is_spelled_answers():
 @pytest.fixture(scope="module")
 def used(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy in which a command was run and somebody invited."""
-    copy = shutil.copytree(repository, tmp_path_factory.mktemp("used") / "repository", symlinks=True)
+    copy = copy_folder(repository, tmp_path_factory.mktemp("used") / "repository")
     folder = copy / ".git/skillgit/commands"
     folder.mkdir(parents=True, exist_ok=True)
     record = {"time": "2026-11-27T10:00:00+00:00", "by": "Ada", "back": f"/run/{RUN}/v1"}

@@ -61,9 +61,9 @@ def test_the_table_has_the_numbers_of_the_command(client, repository):
 @pytest.mark.parametrize(
     ("query", "words"),
     [
-        ("sort=score&order=desc", ("--sort", "-score")),
+        ("sort=-score", ("--sort", "-score")),
         ("sort=name", ("--sort", "name")),
-        ("sort=calls&order=desc&q=score%3E.1", ("--sort", "-calls", "--filter", "score>.1")),
+        ("sort=-calls&q=score%3E.1", ("--sort", "-calls", "--filter", "score>.1")),
         ("q=oth&state=improved", ("--filter", "oth", "--filter", "state=improved")),
     ],
 )

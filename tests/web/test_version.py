@@ -3,7 +3,6 @@ from __future__ import annotations
 import html
 import json
 import re
-import shutil
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -13,6 +12,7 @@ from browser import NEEDS_CHROMIUM, PHONE, window
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from markupsafe import Markup
+from once import copy_folder
 from program import git, skillgit
 from read_page import by_id, parsed, rows, section, text
 from serving import serving
@@ -336,7 +336,7 @@ def test_links_of_versions_and_of_evidence_lead_somewhere(visitor: httpx2.Client
 
 
 def test_a_note_that_was_measured_otherwise_says_in_what(repository: Path, changed: str, tmp_path: Path) -> None:
-    copy = shutil.copytree(repository, tmp_path / "copy", symlinks=True)
+    copy = copy_folder(repository, tmp_path / "copy")
     line = {"kind": "evaluation", "split": "test", "item_set": "ffff", "environment": "", "n": 3, "scored": 3}
     line |= {"hard": 1.0, "soft": 1.0, "seed": 1, "target": "other/model"}
     who = ("-c", "user.name=U", "-c", "user.email=u@localhost")

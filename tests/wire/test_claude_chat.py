@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
 from decisions import decisions, skills
+from once import copy_folder
 from program import QUICK, new_repository, skillgit
 from trained_runs import trained_run
 
@@ -32,7 +32,7 @@ def train(repository: Path, *options: str, url: str = "", code: int = 0):
 
 @pytest.mark.soak
 def test_the_demo_learns_the_same_from_claude(tmp_path, tmp_path_factory):
-    offline = shutil.copytree(trained_run(tmp_path_factory, "demo", *QUICK), tmp_path / "offline")
+    offline = copy_folder(trained_run(tmp_path_factory, "demo", *QUICK), tmp_path / "offline")
     claude = new_repository(tmp_path / "claude")
     with wire_server() as wire:
         train(claude, *QUICK, url=wire.url)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
 from decisions import decisions, skills
+from once import copy_folder
 from program import QUICK, new_repository, skillgit
 from soaking import soak
 from trained_runs import trained_run
@@ -43,7 +43,7 @@ def openai(wire: Wire, *settings: str) -> tuple[str, ...]:
 
 @pytest.fixture(scope="module")
 def offline(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return shutil.copytree(trained_run(tmp_path_factory, "demo", *QUICK), tmp_path_factory.mktemp("offline") / "run")
+    return copy_folder(trained_run(tmp_path_factory, "demo", *QUICK), tmp_path_factory.mktemp("offline") / "run")
 
 
 @pytest.fixture

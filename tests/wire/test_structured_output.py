@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import shutil
 
 import pytest
 from decisions import decisions
+from once import copy_folder
 from program import QUICK, new_repository, skillgit
 from soaking import soak
 from trained_runs import trained_run
@@ -51,7 +51,7 @@ def test_a_training_is_the_same_with_schemas_without_and_where_they_are_refused(
 
 @pytest.mark.slow
 def test_offline_models_learn_the_same_and_a_record_without_schemas_is_replayed_with_them(tmp_path, tmp_path_factory):
-    plain = shutil.copytree(trained_run(tmp_path_factory, "demo", *QUICK), tmp_path / "plain")
+    plain = copy_folder(trained_run(tmp_path_factory, "demo", *QUICK), tmp_path / "plain")
     taken, replayed = (new_repository(tmp_path / name) for name in ("taken", "replayed"))
     ledger = plain / ".git" / "skillgit" / "ledger.db"
     replay = ("-o", "model.backend=replay", "-o", f"model.replay_path={ledger}")

@@ -7,18 +7,14 @@ no helper programs there and then cannot sandbox.
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from skillgit.domain.evaluation import Loading
-from skillgit.domain.untrusted.file_names import file_name
 from skillgit.errors import (
     BackendError,
     ConfigError,
@@ -58,17 +54,14 @@ from skillgit_backends.agent_cli.process import (
 )
 from skillgit_backends.agent_cli.prompting import (
     Assignment,
-    DeliveredSkill,
-    PictureFile,
     assignment,
     read_answer,
     tool_turns,
 )
 from skillgit_backends.agent_cli.seal import Seal, seal_problem, sealed
+from skillgit_backends.agent_cli.workspace import CallWorkspace, fresh_workspace
 from skillgit_backends.backend_settings import server
 
-_PRIVATE = 0o600
-_FOLDER = 0o700
 _PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
 ALLOWED = (
     "PATH",
@@ -91,75 +84,6 @@ MODEL_BACKEND = Knob(
 )
 START_TIMEOUT = Knob(default=120.0, meaning="seconds that its start may take, such as --version")
 """The setting ``model_backend`` of every agent."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallWorkspace:
-    root: Path  # holds the others; its path is in the environment of every process of the call
-
-    @property
-    def home(self) -> Path:
-        return self.root / "home"
-
-    @property
-    def work(self) -> Path:
-        return self.root / "work"
-
-    @property
-    def temporary(self) -> Path:
-        return self.root / "tmp"
-
-    @property
-    def outside(self) -> Path:
-        """Files of the call that a sandboxed agent cannot write."""
-        return self.root / "call"
-
-    def place_skills(self, folder: str, skills: Sequence[DeliveredSkill]) -> None:
-        """Write each skill as ``<folder>/<name>/SKILL.md``, with its other files, into the workspace."""
-        for skill in skills:
-            texts = {"SKILL.md": skill.document, **skill.files}
-            path = self.work / folder / file_name(skill.name)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            write_files(path, {name: text.encode(errors="replace") for name, text in texts.items()})
-
-    def place_pictures(self, pictures: Sequence[PictureFile]) -> list[Path]:
-        paths = [self.work / picture.name for picture in pictures]
-        for path, picture in zip(paths, pictures, strict=True):
-            path.parent.mkdir(exist_ok=True)
-            path.write_bytes(picture.data)
-        return paths
-
-    def place_private(self, path: Path, text: str) -> Path:
-        """Write a file that only this user may read."""
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with os.fdopen(
-            os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _PRIVATE), "w", encoding="utf-8", errors="replace"
-        ) as file:
-            file.write(text)
-        return path
-
-
-@contextmanager
-def fresh_workspace() -> Iterator[CallWorkspace]:
-    """Give the folders for one call, and remove them with all that is inside."""
-    root = Path(tempfile.mkdtemp(prefix="skillgit-agent-")).resolve()
-    workspace = CallWorkspace(root=root)
-    try:
-        for folder in (workspace.home, workspace.work, workspace.temporary, workspace.outside):
-            folder.mkdir(mode=_FOLDER)
-        yield workspace
-    finally:
-        _remove(root)
-
-
-def _remove(root: Path) -> None:
-    shutil.rmtree(root, ignore_errors=True)
-    if root.exists():  # an agent may have taken its own right to write into a folder
-        for folder, names, _ in os.walk(root):
-            for path in (Path(folder, name) for name in names):
-                if not path.is_symlink():
-                    path.chmod(_FOLDER)
-        shutil.rmtree(root, ignore_errors=True)
 
 
 def child_environment(

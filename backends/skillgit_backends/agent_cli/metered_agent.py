@@ -16,10 +16,10 @@ from skillgit_backends.agent_cli.backend import (
     TOKEN,
     AgentBackend,
     AgentSettings,
-    CallWorkspace,
     read_agent_settings,
 )
 from skillgit_backends.agent_cli.prompting import Assignment, offer
+from skillgit_backends.agent_cli.workspace import CallWorkspace
 
 
 def metered_settings(program: str) -> dict[str, Knob]:

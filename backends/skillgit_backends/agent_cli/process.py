@@ -28,7 +28,7 @@ from skillgit.wire.json_values import value_at
 if TYPE_CHECKING:
     from asyncio.subprocess import Process
 
-    from skillgit_backends.agent_cli.backend import CallWorkspace
+    from skillgit_backends.agent_cli.workspace import CallWorkspace
 
 
 _CHUNK = 1 << 16

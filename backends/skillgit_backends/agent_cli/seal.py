@@ -26,7 +26,7 @@ from skillgit.sandbox.mechanisms import bubblewrap_program, python_words, shown_
 from skillgit_backends.agent_cli import doorway
 
 if TYPE_CHECKING:
-    from skillgit_backends.agent_cli.backend import CallWorkspace
+    from skillgit_backends.agent_cli.workspace import CallWorkspace
 
 _NAMESPACES = (
     "--unshare-user",

@@ -47,7 +47,6 @@ from skillgit_backends.agent_cli.backend import (
     AgentBackend,
     AgentEnd,
     AgentSettings,
-    CallWorkspace,
     child_environment,
     names,
     read_agent_settings,
@@ -60,6 +59,7 @@ from skillgit_backends.agent_cli.process import (
     start_limits,
 )
 from skillgit_backends.agent_cli.prompting import SCHEMA, Assignment, offer
+from skillgit_backends.agent_cli.workspace import CallWorkspace
 from skillgit_backends.backend_settings import NO_KEY, gets_usual_key
 
 NAME = "claude_code_exec"

@@ -47,7 +47,6 @@ from skillgit_backends.agent_cli.backend import (
     AgentBackend,
     AgentEnd,
     AgentSettings,
-    CallWorkspace,
     child_environment,
     read_agent_settings,
 )
@@ -59,6 +58,7 @@ from skillgit_backends.agent_cli.process import (
     start_limits,
 )
 from skillgit_backends.agent_cli.prompting import SCHEMA, Assignment, offer
+from skillgit_backends.agent_cli.workspace import CallWorkspace
 
 NAME = "codex_exec"
 DEFAULT_TIMEOUT_S = 600.0

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from skillgit.errors import ConfigError, FatalBackendError
 from skillgit.plugin.backend import ModelServer
+from skillgit.plugin.backend_settings import check_address
 from skillgit_backends.backend_settings import AZURE_SCOPE, NO_KEY, OFFICIAL, Endpoint, gets_usual_key, server
 from skillgit_backends.openai_wire.variant import Settings, Variant
 
@@ -49,7 +50,9 @@ class Variables:
 
 def require_address(variant: Variant, settings: Settings, environ: Mapping[str, str], role: str = "") -> None:
     """Refuse, as a ConfigError, a backend without a provider of its own of which neither says where to call."""
-    if settings.base_url or Variables(environ, role).get(variant.url_variable) or variant.default_url(settings):
+    variables = Variables(environ, role)
+    if url := settings.base_url or variables.get(variant.url_variable) or variant.default_url(settings):
+        check_address(variables.name(variant.url_variable), url, key=f"model.{variant.name}_api_key_env")
         return
     setting = f"model.{variant.name}_base_url"
     raise ConfigError(
@@ -118,6 +121,7 @@ def _azure(variant: Variant, settings: Settings, variables: Variables) -> Endpoi
     if not url:
         return None
     source = f"model.{variant.name}_azure_endpoint" if settings.azure_endpoint else variables.name(_AZURE_ENDPOINT)
+    check_address(source, url, key=f"model.{variant.name}_api_key_env")
     usual = gets_usual_key(settings.azure_endpoint, [env_url])
     usual = usual or (url.lower().startswith("https://") and server(url).endswith(_AZURE_HOSTS))
     name = settings.api_key_env or (variables.name(_AZURE_KEY) if usual else "")

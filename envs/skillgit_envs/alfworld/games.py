@@ -13,6 +13,7 @@ from typing import Any
 
 from skillgit.errors import ConfigError, DataError
 from skillgit.files import read_plain
+from skillgit.plugin.plugin_identity import install_command
 from skillgit.plugin.splits import named
 
 GAME = "game.tw-pddl"
@@ -34,7 +35,7 @@ def check_installed() -> None:
     if missing:
         raise ConfigError(
             f"alfworld games cannot be played without {', '.join(missing)}",
-            hint="pip install 'skillgit[alfworld]'; it compiles two packages, which takes gcc, g++ and make",
+            hint=f"{install_command('alfworld')}; it compiles two packages, which takes gcc, g++ and make",
         )
 
 

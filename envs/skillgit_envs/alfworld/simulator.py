@@ -19,13 +19,17 @@ from itertools import count
 from typing import Any
 
 from skillgit.errors import EnvironmentFaultError
+from skillgit.plugin.plugin_identity import install_command
 
 FRAME = struct.Struct("!cI")  # what the fork server gets: a letter and the token of a game
 START, KILL = b"S", b"K"
 STEP_SECONDS = 180.0  # longest time that a game may take to load, or for one step: a game that takes longer hangs
 _END_SECONDS = 10
 _PASSED_ON = ("PATH", "PYTHONPATH", "LANG", "LC_ALL", "TMPDIR")
-_HINT = "try it again; `python -m pip install --force-reinstall 'skillgit[alfworld]'` repairs a broken installation"
+
+
+def _hint() -> str:
+    return f"try it again; {install_command('alfworld')} --force-reinstall repairs a broken installation"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,12 +59,12 @@ class Game:
             async with asyncio.timeout(STEP_SECONDS):
                 line = await self._exchange(json.dumps(question).encode() + b"\n")
         except TimeoutError as error:
-            raise EnvironmentFaultError(f"a game has not answered for {STEP_SECONDS:g} s", hint=_HINT) from error
+            raise EnvironmentFaultError(f"a game has not answered for {STEP_SECONDS:g} s", hint=_hint()) from error
         except OSError as error:
-            raise EnvironmentFaultError("a game's process ended before its time", hint=_HINT) from error
+            raise EnvironmentFaultError("a game's process ended before its time", hint=_hint()) from error
         answer: dict[str, Any] = json.loads(line) if line else {"fault": "its process ended before its time"}
         if "fault" in answer:
-            raise EnvironmentFaultError(f"a game cannot be played: {answer['fault']}", hint=_HINT)
+            raise EnvironmentFaultError(f"a game cannot be played: {answer['fault']}", hint=_hint())
         return State(**answer | {"commands": tuple(answer["commands"])})
 
     async def _exchange(self, data: bytes) -> bytes:
@@ -95,7 +99,7 @@ class Simulator:
                 try:
                     socket.send_fds(control, [FRAME.pack(START, token)], [theirs.fileno()])
                 except OSError as error:
-                    raise EnvironmentFaultError("the process that starts games has ended", hint=_HINT) from error
+                    raise EnvironmentFaultError("the process that starts games has ended", hint=_hint()) from error
             try:
                 yield Game(ours)
             finally:

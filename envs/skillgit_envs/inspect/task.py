@@ -19,7 +19,7 @@ from skillgit.domain.evaluation import Scored
 from skillgit.domain.ids import check_item_id, short_digest
 from skillgit.domain.trajectory import Item
 from skillgit.errors import ConfigError, DataError, EnvironmentFaultError, SkillgitError
-from skillgit.plugin.plugin_identity import read_files
+from skillgit.plugin.plugin_identity import install_command, read_files
 
 if TYPE_CHECKING:
     from inspect_ai import Task
@@ -240,7 +240,7 @@ def _require(name: str) -> None:
     try:
         import inspect_ai  # noqa: F401, PLC0415 - of the extra
     except ImportError as error:
-        raise ConfigError("inspect_ai is not installed", hint="pip install 'skillgit[inspect]'") from error
+        raise ConfigError("inspect_ai is not installed", hint=install_command("inspect")) from error
 
 
 def _of_package(name: str, arguments: Mapping[str, object]) -> Task:

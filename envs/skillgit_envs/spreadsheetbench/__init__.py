@@ -21,6 +21,7 @@ from skillgit.errors import ConfigError, DataError, EnvironmentFaultError
 from skillgit.plugin.card import read_card
 from skillgit.plugin.data_rows import Row, text_field
 from skillgit.plugin.environment import Judge, Target
+from skillgit.plugin.plugin_identity import install_command
 from skillgit.sandbox.libreoffice import office_program
 from skillgit_envs.shipped_environment import PackagedEnvironment, PromptWording, read_again
 from skillgit_envs.spreadsheetbench.rollout import CHECK, FAILED, NO_PROGRAM, TASK, Work, roll_out
@@ -119,7 +120,7 @@ class SpreadsheetBench(PackagedEnvironment):
         _ = self._sandbox
         if self._wording is PromptWording.REFERENCE and not has_pandas():
             problem = "env.prompts is 'reference', which offers pandas to programs, and pandas is not installed"
-            raise ConfigError(problem, hint="pip install 'skillgit[pandas]', or set env.prompts: own")
+            raise ConfigError(problem, hint=f"{install_command('pandas')}, or set env.prompts: own")
         if self._rule.recalculates:
             try:
                 office_program()

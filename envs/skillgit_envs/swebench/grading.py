@@ -19,6 +19,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from skillgit.errors import ConfigError, EnvironmentFaultError
+from skillgit.plugin.plugin_identity import install_command
 from skillgit.plugin.process_start import whole_start
 from skillgit_envs.swebench.engines import PATCH, BoxJob, processor
 from skillgit_envs.swebench.instances import END, EXIT, START, Instance
@@ -100,7 +101,7 @@ class Grader:
         if not _VERSIONS.fullmatch(version := package_version(self.python)):
             raise ConfigError(
                 f"tests are graded by the package swebench, from 5.0.2 below 6, and {program} has {version or 'none'}",
-                hint="pip install 'skillgit[swebench]', or name an environment that has it: env.grader_environment",
+                hint=f"{install_command('swebench')}, or name an environment that has it: env.grader_environment",
             )
 
     async def graded(self, engine: Engine, workbench: Workbench, instance: Instance, patch: bytes) -> LogReport:

@@ -1,4 +1,4 @@
-"""``skillgit export --as plugin``: skills of runs as a plug-in, in one layout that Claude Code and Codex both take."""
+"""``skillgit export --as plugin``: skills as a plug-in, in one layout for Claude Code, Codex and Agent Plugins."""
 
 from __future__ import annotations
 
@@ -34,8 +34,10 @@ from skillgit.store import tree
 MARK: Final = "skillgit.json"
 """The file of a plug-in that says which versions it holds, and by which skillgit knows a folder that it made."""
 SCHEMA: Final = "skillgit.plugin/1"
-_NAME: Final = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
-_SERVER: Final = {"mcpServers": {"skillgit": {"command": "skillgit", "args": ["mcp"]}}}
+_NAME: Final = re.compile(r"(?=.{1,64}\Z)[a-z0-9]+(-[a-z0-9]+)*")
+_SERVER: Final = {"command": "skillgit", "args": ["mcp"]}
+_STANDARD: Final = "https://agent-plugins.org/schemas/1.0.0/{}.schema.json"
+"""What its manifests are, which closes them: Agent Plugins 1.0.0 has no field besides those that it names."""
 _COMMANDS: Final = {
     "why": """---
 description: Explain why a rule of a trained skill stands
@@ -64,7 +66,7 @@ _README: Final = """# {name}
 
 Each skill is a version that a training accepted; `skillgit.json` says which one, with git's id of its folder. The
 commands `why` and `history` ask the MCP server `skillgit` where a rule comes from, what it scored and what was
-rejected. They need `pip install 'skillgit[mcp]'` and work in the repository that the skills were trained in.
+rejected. They need skillgit with its extra `mcp`, and work in the repository that the skills were trained in.
 """
 
 
@@ -110,7 +112,8 @@ def build_plugin(
     name = name or names[0]
     if not _NAME.fullmatch(name):
         raise SkillError(
-            f"'{name}' is not a valid name of a plug-in", hint="--name NAME, with small letters, digits and hyphens"
+            f"'{name}' is not a valid name of a plug-in",
+            hint="--name NAME, with small letters, digits and hyphens, 64 at most",
         )
     cases = cases_of(workspace.context, evals) if evals else None
     version, entries = _contents(name, sources, cases.files if cases else {})
@@ -172,7 +175,10 @@ def _contents(
     )
     description = f"Trained skills with their history: {listing}"
     inside = {
-        ".mcp.json": _json(_SERVER),
+        ".mcp.json": _json({"mcpServers": {"skillgit": _SERVER}}),
+        "mcp.json": _json(
+            {"$schema": _STANDARD.format("mcp"), "mcpServers": {"skillgit": {"type": "stdio", **_SERVER}}}
+        ),
         "README.md": _file(_README.format(name=name, description=description).encode()),
         **{f"commands/{command}.md": _file(text.encode()) for command, text in _COMMANDS.items()},
         **{f"{EVALS}/{path}": _file(content) for path, content in evals.items()},
@@ -181,8 +187,9 @@ def _contents(
         inside |= {f"skills/{skill.name}/{path}": entry for path, entry in edited(entries_of(skill)).items()}
     # a program that has a copy of a version takes no other bytes of it, so that the version follows from all of them
     version = f"0.{sum(skill.version or 0 for skill in skills)}.0+{fingerprint(dict(sorted(inside.items())))[:12]}"
-    facts = {"name": name, "version": version, "description": description}
-    inside[".claude-plugin/plugin.json"] = _json({**facts, "author": {"name": "skillgit"}})
+    facts = {"name": name, "version": version, "description": description, "author": {"name": "skillgit"}}
+    inside[".claude-plugin/plugin.json"] = _json(facts)
+    inside["plugin.json"] = _json({"$schema": _STANDARD.format("plugin"), **facts})
     catalogue = {
         "name": f"{name}-skills",
         "description": description,

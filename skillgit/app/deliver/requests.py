@@ -44,6 +44,7 @@ class ExportKind(StrEnum):
     CSV = "csv"
     MLFLOW = "mlflow"
     WELL_KNOWN = "well-known"
+    ATIF = "atif"
 
 
 class RunTable(StrEnum):
@@ -100,11 +101,13 @@ class ExportRequest(OfSkill):
     are archives with one folder of that name; equal skills give equal bytes. At any moment the place holds the old
     content or the new one.
 
-    As plugin, DIR becomes a catalogue with a plug-in for Claude Code and Codex: the skills of all REV, and commands
-    that ask their history. A REV may be the name of a skill: the best version of the run that trains it. A folder that
-    someone else made or changed is left alone.
+    As plugin, DIR becomes a catalogue with a plug-in for Claude Code, Codex and clients of Agent Plugins: the skills of
+    all REV, and commands that ask their history. A REV may be the name of a skill: the best version of the run that
+    trains it. A folder that someone else made or changed is left alone.
 
     As well-known, the skills of REV are written for a web space, below DIR/.well-known.
+
+    As atif, DIR gets a trajectory for each rollout that is recorded of REV, in the format ATIF 1.7.
 
     The other kinds write the run of REV: skillopt as an output directory of SkillOpt, csv as tables, mlflow into the
     file store DIR. --json without DIR prints the run as one document.

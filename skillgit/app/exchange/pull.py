@@ -16,7 +16,7 @@ from skillgit.errors import ConflictError, SkillgitError, UsageError
 from skillgit.index import queries
 from skillgit.store import refs
 from skillgit.store.exchange.merging import Joined as Joined  # noqa: PLC0414 - what a pull returns
-from skillgit.store.exchange.merging import Joining, MergeTerms, adopt, adopt_trunk, checked_out
+from skillgit.store.exchange.merging import Joining, MergeTerms, adopt, adopt_trunk
 from skillgit.store.exchange.remotes import FetchedRef as FetchedRef  # noqa: PLC0414 - as above
 from skillgit.store.exchange.remotes import fetch, fetch_releases, find_remote, join_notes, pack, tracked
 from skillgit.store.exchange.sending import RejectedMode, by_run
@@ -81,7 +81,6 @@ def take_in(workspace: Workspace, request: PullRequest, *, name: str, url: str) 
         remote=name,
         rejected_mode=RejectedMode(request.rejected_mode),
         clock=workspace.context.clock,
-        checked_out=checked_out(repo),
         dry_run=request.dry_run,
     )
     bulk = frozenset() if request.evidence else frozenset({refs.RefKind.EVIDENCE, refs.RefKind.DROPPED})

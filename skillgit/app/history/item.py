@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from shlex import quote
 from typing import Final, Literal
 
-from skillgit.app.recorded.evidence_json import evidence_file, members, objects
+from skillgit.app.recorded.evidence_json import evidence_file, figure, members, objects
 from skillgit.app.recorded.outcomes import (
     Attempted,
     ItemOutcome,
@@ -28,12 +28,11 @@ from skillgit.errors import NotFoundError, SkillgitError
 from skillgit.index import item_queries
 from skillgit.index.item_queries import MeasuredRow
 from skillgit.lazy import loaded_on_use
-from skillgit.plugin.backend import Image
 
 with loaded_on_use():  # only pictures need the data
     from skillgit.app.setup import run_setup
+    from skillgit.plugin import backend, registry
     from skillgit.plugin import environment as plugin_environment
-    from skillgit.plugin import registry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,6 +138,7 @@ class ItemReply:
     feedback: str = ""  # why it got its score: the reference answer is here, if the scorer names it
     trajectory: str = ""  # its tree and path in the evidence
     checks: tuple[tuple[str, float], ...] = ()  # name and score of each check; none where an item has one score only
+    is_solved: bool | None = None  # absent where that is not known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,8 +147,10 @@ class ItemWords:
     replies: tuple[ItemReply, ...]  # for each revision
 
 
-def item_words(workspace: Workspace, revisions: Sequence[str], items: Iterable[str]) -> dict[str, ItemWords]:
-    """Return what each of the selection ``items`` asks, and what each of ``revisions`` answered.
+def item_words(
+    workspace: Workspace, revisions: Sequence[str], items: Iterable[str], asking: Collection[str] | None = None
+) -> dict[str, ItemWords]:
+    """Return what each of the selection ``items``, or of those ``asking``, asks, and what ``revisions`` answered.
 
     The items' own data are not part of history: a reference answer is known only from the words of a scorer.
     """
@@ -157,7 +159,10 @@ def item_words(workspace: Workspace, revisions: Sequence[str], items: Iterable[s
     trees = item_queries.evidence_of(workspace.index, [event for event in events if event is not None])
     sides = [_replies(workspace, trees.get(event, "") if event is not None else "") for event in events]
     replies = {item: tuple(side.get(item, ItemReply()) for side in sides) for item in items}
-    return {item: ItemWords(question=_question(workspace, own), replies=own) for item, own in replies.items()}
+    return {
+        item: ItemWords(question=_question(workspace, own) if asking is None or item in asking else "", replies=own)
+        for item, own in replies.items()
+    }
 
 
 def _replies(workspace: Workspace, tree: str) -> dict[str, ItemReply]:
@@ -172,6 +177,7 @@ def _replies(workspace: Workspace, tree: str) -> dict[str, ItemReply]:
                 for name, score in sorted(members(row.get("parts")).items())
                 if isinstance(score, int | float)
             ),
+            is_solved=None if (hard := figure(row.get("hard"))) is None else hard >= 1.0,
         )
         for row in objects(evidence_file(workspace.repo, tree, SELECTION))
     }
@@ -246,7 +252,7 @@ def item_picture(workspace: Workspace, run: str, item: str, digest: str) -> Item
     return ItemPicture(media_type=media_type, content=content)
 
 
-def _images(workspace: Workspace, run: str, item: str) -> Iterator[Image]:
+def _images(workspace: Workspace, run: str, item: str) -> Iterator[backend.Image]:
     name = find_run(workspace, run)
     # of a stranger's run only what such a run may set
     config = run_setup.recorded_config(workspace, name, ())

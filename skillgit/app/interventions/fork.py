@@ -15,7 +15,7 @@ from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.ids import check_run_name
 from skillgit.domain.proposal import Tried
 from skillgit.domain.run_state import fold
-from skillgit.engine.optimizer_memory import tried_file
+from skillgit.engine.evidence_files import tried_file
 from skillgit.errors import ConflictError, SkillgitError, UsageError
 from skillgit.index import queries
 from skillgit.index.rows import LogRow
@@ -134,7 +134,7 @@ def tried_before(repo: Repo, commit: str, skill: str) -> tuple[Tried, ...]:
             commits.add(tip)
         elif ref is not None and ref.kind is refs.RefKind.ATTIC:
             with suppress(SkillgitError):  # fsck reports a damaged attic, and training goes on without it
-                commits.update(entry.commit for entry in history.read_attic(repo, tip))
+                commits.update(history.read_attic(repo, tip).values())
     near: dict[str, bool] = {}
     matching: list[tuple[datetime, Tried]] = []
     for oid in commits:

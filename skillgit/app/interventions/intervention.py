@@ -28,11 +28,12 @@ from skillgit.domain.gate_policies import Policy
 from skillgit.domain.proposal import BudgetSource, Origin, PatchCounts, changed_lines
 from skillgit.domain.run_state import RunState, VersionOutcomes, advance, fold
 from skillgit.domain.skill import Skill
-from skillgit.engine import evidence_files
-from skillgit.engine import gating as engine_judge
-from skillgit.engine.candidate_guards import invalid, skill_tokens
-from skillgit.engine.gating import Judgement, lacks_score, measure_version
-from skillgit.engine.salvage import attributed
+from skillgit.engine import evidence_files, measure
+from skillgit.engine.candidate import invalid
+from skillgit.engine.measure import Measured, lacks_score, measure_version
+from skillgit.engine.prompt_sections import skill_tokens
+from skillgit.engine.search import Search
+from skillgit.engine.step import attributed
 from skillgit.errors import ConfigError, SkillError
 from skillgit.index import queries
 from skillgit.index.rows import LogRow
@@ -136,6 +137,11 @@ class Gating:
         """The skill of the newest version, the base of every candidate."""
         return self.skill(self.state.version)
 
+    @property
+    def search(self) -> Search:
+        """The run as it is now, for the stages of the method."""
+        return Search.of(self.measuring.session, self.state, self)
+
     def skill(self, version: int) -> Skill:
         """Return the skill of ``version``."""
         measuring = self.measuring
@@ -193,7 +199,7 @@ class Gating:
         plan(planner)
         self.plan_repeats(planner)
 
-        async def work() -> tuple[Candidate, Judgement]:
+        async def work() -> tuple[Candidate, Measured]:
             await self.ready()
             candidate = await make()
             return candidate, await self.judge(candidate, name)
@@ -220,11 +226,11 @@ class Gating:
         measuring, name = self.measuring, version_label(self.state.version)
         measuring.watcher.remark(f"{name} was edited by hand and has no score yet; it is measured first")
         with measuring.shown(name, Split.SELECTION, len(measuring.items)):
-            transition = await measure_version(measuring.session, self.state, self)
+            transition = await measure_version(self.search)
         self._append(transition.event, None, transition.evidence)
         measuring.begin_anew()
 
-    async def judge(self, candidate: Candidate, name: str) -> Judgement:
+    async def judge(self, candidate: Candidate, name: str) -> Measured:
         """Measure base and candidate, which the watcher knows as ``name``, unless it is invalid, and ask the gate."""
         await self.ready()
         measuring, state = self.measuring, self.state
@@ -233,32 +239,30 @@ class Gating:
         measuring.expect(2)
         await measuring.measure(version_label(state.version), self.head)
         with measuring.shown(name, Split.SELECTION, len(measuring.items)):
-            judgement = await engine_judge.judge(
-                measuring.session, state, self.head, candidate.skill, has_gate=True, policy=candidate.policy
-            )
+            measurement = await measure.measure(self.search, candidate.skill, has_gate=True, policy=candidate.policy)
         await measuring.session.calls.settle()
-        verdict, summary = judgement.verdict, judgement.evaluation
+        verdict, summary = measurement.verdict, measurement.evaluation
         bound = "at most " if summary.stopped else ""
         items = f"{summary.n - summary.unneeded} of {summary.n} items decided it"
         score, current = (f"{value:.4f}".removeprefix("0") for value in (verdict.score, verdict.current))
         figures = ", ".join(filter(None, (f"{bound}{score} against {current}", verdict.token_words, items)))
         measuring.watcher.remark(f"{name}  selection  {verdict.metric.value} {figures}")
-        return judgement
+        return measurement
 
-    def write(self, candidate: Candidate, judgement: Judgement, *, notes: Sequence[str] = ()) -> Decided:
+    def write(self, candidate: Candidate, measurement: Measured, *, notes: Sequence[str] = ()) -> Decided:
         """Write what the gate decided: a version on the run's branch, or a side branch."""
         state, measuring, before, reports = self.state, self.measuring, self.head, candidate.reports
-        is_accepted, session = judgement.verdict.decision.accepted, measuring.session
+        is_accepted, session = measurement.is_accepted, measuring.session
         event: Event
         if is_accepted and candidate.restores is not None:
-            files = judgement.evidence
+            files = measurement.evidence
             event = candidate.restoration(
                 state,
-                judgement.evaluation,
-                why=judgement.explained(candidate.why),
-                verdict=judgement.verdict,
-                fixed=judgement.fixes,
-                broken=judgement.breaks,
+                measurement.evaluation,
+                why=measurement.explained(candidate.why),
+                verdict=measurement.verdict,
+                fixed=measurement.fixed,
+                broken=measurement.broken,
                 models=session.models,
                 cost=measuring.cost(),
             )
@@ -268,11 +272,10 @@ class Gating:
             lines = apply(before, edits).skill.digest != candidate.skill.digest
             patch = Patch(title=candidate.title, reasoning=candidate.why)
             patch_text = evidence_files.patch_file(patch, reports, lines=lines)
-            files = evidence_files.merged([patch_text, candidate.evidence, judgement.evidence])
-            event = engine_judge.judged_event(
-                session,
-                state,
-                judgement,
+            files = evidence_files.merged([patch_text, candidate.evidence, measurement.evidence])
+            event = measure.gate_event(
+                self.search,
+                measurement,
                 epoch=state.epoch,
                 step=state.step,
                 origin=candidate.origin,
@@ -280,7 +283,7 @@ class Gating:
                 of=candidate.of,
                 title=redact(candidate.title),
                 why=redact(candidate.why),
-                edits=attributed(edits, judgement.verdict, UpdateMode.PATCH),
+                edits=attributed(edits, measurement.verdict, UpdateMode.PATCH),
                 changes=changed_lines(before, candidate.skill),
                 patch=PatchCounts(
                     merged=len(reports),
@@ -303,10 +306,10 @@ class Gating:
             base=state.version,
             accepted=is_accepted,
             branch=refs.short(record.branch),
-            verdict=judgement.verdict,
-            evaluation=judgement.evaluation,
-            fixed=judgement.fixes,
-            broken=judgement.breaks,
+            verdict=measurement.verdict,
+            evaluation=measurement.evaluation,
+            fixed=measurement.fixed,
+            broken=measurement.broken,
             left_out=left_out(reports),
             tokens_before=skill_tokens(before),
             tokens_after=skill_tokens(candidate.skill),
@@ -341,6 +344,7 @@ def open_gating(workspace: Workspace, run: str, terms: OnTerms, watcher: EvalWat
         open_measuring(workspace, run, terms, watcher, check=allowed) as measuring,
         nullcontext() if terms.dry_run else RunLock(workspace.repo, run, workspace.context.clock),
     ):
+        workspace.repo.check_movable(refs.run_branch(run))
         records = read_run(workspace.repo, run)
         outcomes = version_outcomes(workspace.repo, records)
         measuring.session = replace(measuring.session, outcomes=outcomes.of)

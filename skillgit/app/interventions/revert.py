@@ -32,6 +32,7 @@ from skillgit.index.rows import LogRow
 from skillgit.store.event_writer import RunWriter
 from skillgit.store.history_reader import read_run, skill_at
 from skillgit.store.lock import RunLock
+from skillgit.store.refs import run_branch
 
 
 def revert(workspace: Workspace, request: RevertRequest, watcher: EvalWatcher) -> Decided | Plan:
@@ -100,6 +101,7 @@ def restore(context: Context, request: RevertRequest) -> RestoreResult:
         row = version_of_run(workspace, request.to or "", request.run)
         repo, run, target = workspace.repo, row.run, row.version or 0
         with RunLock(repo, run, context.clock):
+            repo.check_movable(run_branch(run))
             state = fold(record.event for record in read_run(repo, run))
             candidate = _candidate(workspace, row, state)
             inherited = target if state.known_evaluation(target) is not None else None

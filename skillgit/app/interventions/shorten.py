@@ -20,11 +20,11 @@ from skillgit.domain.gate_policies import NOT_WORSE
 from skillgit.domain.proposal import Origin
 from skillgit.domain.skill import DOCUMENT, Skill
 from skillgit.domain.skill_rules import Region, without
-from skillgit.engine.candidate_text import STAGE
-from skillgit.engine.candidate_text import compress as shorten
+from skillgit.engine.candidate import COMPRESS
+from skillgit.engine.candidate import compress as shorten
 from skillgit.engine.evidence_files import json_file
 from skillgit.engine.prompt_sections import prompt
-from skillgit.engine.session import unanswered
+from skillgit.engine.search import unanswered
 from skillgit.errors import SkillgitError, UsageError
 from skillgit.index.rows import LogRow
 
@@ -153,15 +153,15 @@ def compress(workspace: Workspace, request: ShortenRequest, watcher: EvalWatcher
 
         def plan(planner: Planner) -> None:
             length = tokens_of(gating.head.document)
-            prompt_tokens = tokens_of(prompt(STAGE)) + length
-            planner.ask(Asks(stage=STAGE, calls=1, prompt=prompt_tokens, reply=length, in_a_row=1, certain=True))
+            prompt_tokens = tokens_of(prompt(COMPRESS)) + length
+            planner.ask(Asks(stage=COMPRESS, calls=1, prompt=prompt_tokens, reply=length, in_a_row=1, certain=True))
             planner.roll_out("base", [(gating.head, items, 0)])
             planner.may_roll_out("candidate", gating.head, items, 1)
 
         async def make() -> Candidate:
             shortening = await shorten(session, gating.head, draw=(gating.state.version, gating.number))
             if shortening is None:
-                if refusal := unanswered(session, STAGE):
+                if refusal := unanswered(session, COMPRESS):
                     raise SkillgitError(refusal.rstrip("."), hint="take another model as the optimizer")
                 optimizer = session.calls.routes["optimizer"].name
                 raise SkillgitError(

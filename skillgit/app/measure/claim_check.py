@@ -50,7 +50,7 @@ from skillgit.domain.address import parse
 from skillgit.domain.evaluation import Split
 from skillgit.domain.event_kinds import AddressKind
 from skillgit.domain.untrusted.json_limits import DocumentError, read_document
-from skillgit.engine.session import Task
+from skillgit.engine.search import Task
 from skillgit.errors import (
     EnvironmentFaultError,
     ExitCode,

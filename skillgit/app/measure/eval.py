@@ -6,7 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from shlex import quote
 from typing import Any
+from xml.etree.ElementTree import Element
 
+from skillgit.app.measure import junit
 from skillgit.app.measure.arms import resolve_all, set_up_arms
 from skillgit.app.measure.requests import ALL, SPLITS, EvalRequest
 from skillgit.app.recorded.evaluation_notes import known_evaluations, reads_of_test
@@ -18,9 +20,10 @@ from skillgit.app.setup.measurement import Arm, ArmTrial, Measurement
 from skillgit.app.setup.model_session import EvalWatcher
 from skillgit.app.setup.plan import Plan
 from skillgit.app.setup.run_setup import differences
+from skillgit.app.skill_format.atomic_write import write_output
 from skillgit.app.workspace.workspace import Workspace
 from skillgit.domain.cost import Cost
-from skillgit.domain.evaluation import Gauge, Outcome, Split
+from skillgit.domain.evaluation import Gauge, Metric, Outcome, Split
 from skillgit.errors import ExitCode, UsageError
 from skillgit.plugin.environment import Summarizes, SummaryShare, asks_judge
 
@@ -137,6 +140,16 @@ def evaluate(workspace: Workspace, request: EvalRequest, watcher: EvalWatcher) -
             shares=tuple(shares(splits, outcomes)) if request.split == ALL and by_split else (),
         )
 
+    comparisons = tuple(
+        compare(rule, (arm.name, evaluations[arm.key, split]), (against.name, evaluations[against.key, split]))
+        for split in splits
+        for arm, against in arms.pairs
+        if (arm.key, split) in evaluations
+    )
+    if request.junit:
+        write_output(
+            workspace.context.directory / request.junit, junit.document("eval", _suites(measurement, comparisons))
+        )
     differing = [sentence for run in names.runs for sentence in differences(workspace, run, setup)]
     shortages = measurement.shortages
     return Evaluated(
@@ -147,12 +160,7 @@ def evaluate(workspace: Workspace, request: EvalRequest, watcher: EvalWatcher) -
         seed=setup.config.values.train.seed,
         metric=rule.metric.value,
         arms=tuple(map(arm_scores, arms.every)),
-        comparisons=tuple(
-            compare(rule, (arm.name, evaluations[arm.key, split]), (against.name, evaluations[against.key, split]))
-            for split in splits
-            for arm, against in arms.pairs
-            if (arm.key, split) in evaluations
-        ),
+        comparisons=comparisons,
         noted=measurement.noted,
         cost=cost,
         same_text=arms.same,
@@ -160,6 +168,44 @@ def evaluate(workspace: Workspace, request: EvalRequest, watcher: EvalWatcher) -
         exit_code=ExitCode.SERVICE if shortages else ExitCode.OK,
         conditions=conditions,
     )
+
+
+def _suites(measurement: Measurement, comparisons: Sequence[SkillComparison]) -> Iterator[Element]:
+    """Yield the test cases of every text on every split."""
+    rule = measurement.setup.rule
+    for trial in measurement.trials:
+        arm, split = trial.arm, trial.split
+        if (evaluation := measurement.evaluations.get((arm.key, split))) is None:
+            continue
+        row, overall = arm.row, scores(evaluation.outcomes.values())
+        is_hard = rule.metric is Metric.HARD
+        suite = junit.suite(
+            f"{arm.skill.name} {arm.name} {split.value}",
+            {
+                "version": row.address if row is not None else arm.name,
+                "commit": arm.commit,
+                "split": split.value,
+                "target": measurement.target,
+                "metric": rule.metric.value,
+                "score": evaluation.summary().score(rule.metric, rule.soft_weight) if evaluation.scored else None,
+                "interval": overall.hard_interval
+                if is_hard
+                else overall.soft_interval
+                if rule.metric is Metric.SOFT
+                else None,
+                **{
+                    f"{name} against {pair.against}": value
+                    for pair in comparisons
+                    if (pair.name, pair.split) == (arm.name, split.value)
+                    for name, value in (("delta", pair.delta), ("interval", pair.interval), ("p", pair.p))
+                },
+            },
+        )
+        values = evaluation.values(rule.metric, rule.soft_weight)
+        for item, outcome in evaluation.outcomes.items():
+            reply = measurement.replies.get((arm.skill.digest, split, item))
+            junit.add_item(suite, item, outcome, values.get(item), reply)
+        yield suite
 
 
 def named(workspace: Workspace, arm: Arm) -> dict[str, Any]:

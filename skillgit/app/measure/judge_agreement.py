@@ -49,9 +49,8 @@ from skillgit.domain.evaluation import FailedToEvaluate, Outcome, Scored, Split
 from skillgit.domain.outcomes import SELECTION
 from skillgit.domain.statistics import minimum_detectable_effect
 from skillgit.domain.trajectory import Item, Trajectory, Turn
-from skillgit.engine.grading import Grading, grade, grading_key
-from skillgit.engine.rollout import rollout_keys
-from skillgit.engine.session import Stage
+from skillgit.engine.rollout import Grading, grade, grading_key, rollout_keys
+from skillgit.engine.search import Stage
 from skillgit.errors import ConfigError, DataError, ExitCode, NotFoundError, UsageError
 from skillgit.executors.attempt import Inline
 from skillgit.index import item_queries, version_queries

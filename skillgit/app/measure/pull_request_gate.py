@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
+from xml.etree.ElementTree import Element
 
+from skillgit.app.measure import junit
 from skillgit.app.measure.arms import (
     NONE,
     ChangedSkill,
@@ -32,6 +34,7 @@ from skillgit.app.setup.model_session import EvalWatcher
 from skillgit.app.setup.models import STAGE as PREFLIGHT
 from skillgit.app.setup.plan import Plan, total_of, whole_plan
 from skillgit.app.setup.run_setup import Setup, measuring_setup, refuse_samples
+from skillgit.app.skill_format.atomic_write import write_output
 from skillgit.app.workspace.request import OnTerms
 from skillgit.app.workspace.revision import Resolved
 from skillgit.app.workspace.skill_choice import SKILLS, labels, name_of
@@ -78,6 +81,9 @@ def gate(workspace: Workspace, request: GateRequest, watcher: EvalWatcher) -> Ga
     for judgement in judgements:
         total = sum((report.cost for report in reports), Cost())
         reports.append(judgement.report(request.caps.without(total)))
+    if request.junit:
+        suites = (judgement.suite(report) for judgement, report in zip(judgements, reports, strict=True))
+        write_output(workspace.context.directory / request.junit, junit.document("gate", suites))
     return GateReport(
         base=request.base,
         base_commit="" if base.is_uncommitted else base.commit,
@@ -256,6 +262,37 @@ class _Judging:
             cost=cost,
             exit_code=code,
         )
+
+    def suite(self, report: SkillReport) -> Element:
+        """Return the test cases of the skill, one for the verdict and one for each item."""
+        comparison, measurement = report.compared, self._measurement
+        facts: dict[str, object] = {
+            "verdict": report.word,
+            "version": report.head.version or report.head.name,
+            "commit": report.head.commit,
+            "base": report.base.version or report.base.name,
+            "split": self._split.value,
+            "target": report.target,
+            "metric": report.metric,
+            "rule": report.policy,
+            "score": report.head.score,
+            "score of base": report.base.score,
+        }
+        if comparison is not None:
+            facts |= {"delta": comparison.delta, "interval": comparison.interval, "p": comparison.verdict.p}
+        suite = junit.suite(report.skill, facts)
+        kinds = {ExitCode.OK: "", ExitCode.NO: "failure"}
+        junit.add_case(suite, "verdict", kinds.get(report.exit_code, "error"), f"{report.word}: {report.reason}")
+        if measurement is not None:
+            rule, (base, head) = measurement.setup.rule, self._evaluations()
+            before, after = (side.values(rule.metric, rule.soft_weight) for side in (base, head))
+            for item, outcome in head.outcomes.items():
+                reply = measurement.replies.get((self._arms[1].skill.digest, self._split, item))
+                if item in after and item not in before:
+                    junit.add_case(suite, item, "skipped", "no score at the base")
+                else:
+                    junit.add_item(suite, item, outcome, after.get(item), reply, before=before.get(item))
+        return suite
 
     def _from_history(self, setup: Setup) -> Iterator[str]:
         """Yield a sentence on the outcomes that are taken from runs and notes, where a server gave them."""

@@ -252,7 +252,12 @@ def conclusion(rule: GateRule, comparison: Compared, *, recorded_only: bool) -> 
     if verdict.blocked:
         return "fails", f"{verdict.blocked} of the items that may not score lower do", ExitCode.NO
     if verdict.policy == PAIRED.name and verdict.current <= verdict.score and _is_blind(rule, comparison):
-        reason = f"{comparison.n} items are too few for the paired test at alpha {rule.alpha:g} to find any gain"
+        n, test = comparison.n, f"for the paired test at alpha {rule.alpha:g} to find"
+        reason = f"{n} items are too few {test} any gain"
+        if fixes_needed(n, rule.alpha) <= n:
+            reason = (
+                f"the base scores {verdict.current:.4f} on {n} items, and what is left to gain is too little {test}"
+            )
         return "underpowered", reason, ExitCode.UNDERPOWERED
     return "fails", "; ".join(filter(None, (_shortfall(verdict), verdict.token_shortfall))), ExitCode.NO
 

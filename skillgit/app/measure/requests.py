@@ -19,7 +19,14 @@ ITEMS, REPEATS = 40, 3
 
 
 @dataclass(frozen=True, kw_only=True)
-class EvalRequest(OnTerms, Noting, OfSkill):
+class Reporting:
+    """With a report for CI servers."""
+
+    junit: Annotated[str, Opt("Also write a test case for each item to FILE, as JUnit XML", metavar="FILE")] = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvalRequest(Reporting, OnTerms, Noting, OfSkill):
     """They are measured as the run of the first one was: same items, same model, same seed. Commits that belong to no
     run are measured as the default run was if it trains the skill, else as the newest run of the skill with language
     models, else as its newest run. WORKTREE is the text of the work tree, committed or not. Answers that are known
@@ -119,7 +126,7 @@ class VerifyRequest(OnTerms, Noting):
 
 
 @dataclass(frozen=True, kw_only=True)
-class GateRequest(Capped, Noting, OfSkill):
+class GateRequest(Reporting, Capped, Noting, OfSkill):
     """Every skill that the head changed since it left the base is compared with what is at the base.
     Outcomes of the same text that runs and notes have are taken from there; only the others are measured, and noted.
     Without --config a skill is measured as the default run was if it trains the skill, else as the newest run of the

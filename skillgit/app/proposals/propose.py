@@ -46,7 +46,7 @@ from skillgit.domain.gate_policies import PAIRED, STRICT
 from skillgit.domain.rehearsal import rehearsal
 from skillgit.domain.run_state import fold
 from skillgit.domain.skill import Skill
-from skillgit.engine.session import Watcher
+from skillgit.engine.search import Watcher
 from skillgit.errors import BudgetError, ConflictError, ExitCode, ServiceError, SkillgitError, StoppedError
 from skillgit.store import refs
 from skillgit.store.git_binary import git

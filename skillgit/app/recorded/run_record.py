@@ -28,7 +28,7 @@ from skillgit.store.history_reader import read_commit, read_run
 from skillgit.store.repo import Repo
 
 with loaded_on_use():  # most of what reads history does without
-    from skillgit.engine import edit_budget, method_settings
+    from skillgit.engine import method_settings
 
 _SPLITS, ENVIRONMENT = "splits.json", "environment.json"
 
@@ -80,7 +80,7 @@ def edit_schedule(workspace: Workspace, run: str) -> Callable[[int], int] | None
         settings = method_settings.OptimizerSettings.model_validate_json(json.dumps(section))
     except (TypeError, ValueError):  # pydantic's own errors are of the latter
         return None
-    return lambda step: edit_budget.edit_budget(settings, step, steps)
+    return lambda step: method_settings.edit_budget(settings, step, steps)
 
 
 def least_coverage(repo: Repo, records: Sequence[Recorded]) -> float:

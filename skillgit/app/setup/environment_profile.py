@@ -33,7 +33,8 @@ from skillgit.plugin.environment import (
     call_bounds,
     opened,
 )
-from skillgit.plugin.registry import load_environment
+from skillgit.plugin.plugin_identity import install_command
+from skillgit.plugin.registry import ENVIRONMENTS, installed, load_environment
 from skillgit.plugin.shortcuts import BestShortcut, measure_shortcuts
 from skillgit.plugin.skill_marks import as_text
 from skillgit.sandbox import Sandbox
@@ -278,10 +279,12 @@ def _machine_needs(info: EnvironmentInfo) -> Iterator[Requirement]:
             yield Requirement(name="sandbox", purpose=purpose, present=True, detail=Sandbox().kind)
         except SandboxError as error:
             yield Requirement(name="sandbox", purpose=purpose, present=False, detail=_reason(error))
+    brings = next((plugin.distribution for plugin in installed(ENVIRONMENTS) if plugin.name == info.name), None)
+    package = "skillgit" if brings is None else brings.name
     for need in info.needs:
         paths = [path for word in need.looked_for if (path := _FINDERS[need.kind](word))]
         if need.kind is NeedKind.EXTRA:
-            present, detail = len(paths) == len(need.looked_for), f"pip install 'skillgit[{need.name}]'"
+            present, detail = len(paths) == len(need.looked_for), install_command(need.name, package)
         else:
             present, detail = bool(paths), f"install {' or '.join(need.looked_for)}"
         yield Requirement(

@@ -12,12 +12,11 @@ from skillgit.domain.evaluation import Split
 from skillgit.domain.run_state import RunState
 from skillgit.domain.skill import DOCUMENT, Skill
 from skillgit.engine.method_settings import ControlMode, MethodSettings, PairPolicy
-from skillgit.engine.minibatches import steps_per_epoch
 from skillgit.engine.prompt_sections import FILES, prompt
-from skillgit.engine.reply_schemas import DIALECTS
+from skillgit.engine.replies import DIALECTS
 from skillgit.engine.rollout import delivered
-from skillgit.engine.salvage import MOST_PARTS
-from skillgit.engine.session import Task
+from skillgit.engine.search import Task, steps_per_epoch
+from skillgit.engine.step import MOST_PARTS
 from skillgit.engine.strategy import Strategy
 from skillgit.plugin.environment import asks_judge
 from skillgit.strategies.racing import TRIED

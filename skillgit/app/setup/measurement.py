@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Self, TypeVar
+from typing import NamedTuple, Self, TypeVar
 
 from skillgit.app.recorded.evaluation_notes import Note, as_note, record, with_outcomes
 from skillgit.app.recorded.score_summary import by_type, scores
@@ -35,11 +35,13 @@ from skillgit.domain.evaluation import Evaluation, Split, item_set_digest
 from skillgit.domain.skill import Skill
 from skillgit.domain.trajectory import Item
 from skillgit.engine.rollout import roll_out
-from skillgit.engine.session import Progress, Session, Stage
+from skillgit.engine.search import Progress, Session, Stage
 from skillgit.errors import BudgetError, ServiceError, SkillgitError, StoppedError
 from skillgit.index.rows import LogRow
 
 _T = TypeVar("_T")
+_KEPT = 4_000
+"""Characters of an answer that are kept."""
 _AGAIN = "type the same command again: what was measured is kept and costs nothing"
 
 
@@ -71,6 +73,13 @@ class ArmTrial:
     stage: str = ""  # what the plan calls it; empty for the name of the split
 
 
+class KeptReply(NamedTuple):
+    """What the target answered to an item, and what the scorer said of it."""
+
+    answer: str
+    feedback: str
+
+
 class Measurement:
     """Texts measured by the models of ``setup``; what the ledger has costs nothing.
 
@@ -98,6 +107,8 @@ class Measurement:
         self.terms, self.watcher, self.command, self.trials, self.run = terms, watcher, command, trials, run
         self.evaluations: dict[tuple[str, Split], Evaluation] = {}
         """What is complete of the trials, by the key of the arm and the split."""
+        self.replies: dict[tuple[str, Split, str], KeptReply] = {}
+        """What was answered, by the digest of the text, the split and the item."""
         self.noted = 0
         """How many new lines were left in notes."""
         self.done = 0
@@ -232,6 +243,10 @@ class Measurement:
             stage = f"eval {split.value}" if not self.run else "test" if split is Split.TEST else "selection"
             rollouts = await roll_out(session, skill, items, stage, sample=draw)
             await session.calls.settle()
+        for rollout in rollouts:
+            if rollout.trajectory is not None:
+                reply = KeptReply(rollout.trajectory.answer[:_KEPT], rollout.trajectory.feedback[:_KEPT])
+                self.replies[skill.digest, split, rollout.item.id] = reply
         outcomes = {rollout.item.id: rollout.outcome for rollout in rollouts}
         evaluation = Evaluation(split=split, item_set=item_set_digest(digests), outcomes=outcomes, seed=session.seed)
         self._known[key] = evaluation

@@ -20,13 +20,14 @@ from skillgit.app.workspace.workspace import Workspace
 from skillgit.calls.client import CallPolicy, Calls
 from skillgit.calls.ledger import Ledger
 from skillgit.domain.cost import Caps, Cost
-from skillgit.engine.session import Monitor, Session
+from skillgit.engine.search import Monitor, Session
 from skillgit.errors import ConfigError
 from skillgit.executors.attempt import Executor, Inline
 from skillgit.executors.pool import ProcessSource, WorkerPool
 from skillgit.executors.worker import EnvironmentRecipe
 from skillgit.index.spending import paces
 from skillgit.lazy import loaded_on_use
+from skillgit.plugin.plugin_identity import install_command
 
 with loaded_on_use():
     from skillgit.executors import ray_cluster
@@ -104,7 +105,7 @@ def executor_of(setup: Setup) -> Executor:
     if settings.executor == "process":
         return WorkerPool(recipe, ProcessSource(most))
     if find_spec("ray") is None:
-        raise ConfigError("calls.executor is ray, and Ray is not installed", hint="pip install 'skillgit[ray]'")
+        raise ConfigError("calls.executor is ray, and Ray is not installed", hint=install_command("ray"))
 
     return WorkerPool(recipe, ray_cluster.RaySource(settings.ray_address, most))
 

@@ -17,11 +17,9 @@ from skillgit.calls.route import QUESTION, Route, reply_key
 from skillgit.domain.cost import Caps
 from skillgit.domain.skill import Skill
 from skillgit.domain.trajectory import Item
-from skillgit.engine.grading import STAGE as AGREEMENT
-from skillgit.engine.grading import Grading, grading_key
 from skillgit.engine.prompt_sections import CHARACTERS_PER_TOKEN
-from skillgit.engine.rollout import delivered, rollout_keys
-from skillgit.engine.session import Session
+from skillgit.engine.rollout import AGREEMENT, Grading, delivered, grading_key, rollout_keys
+from skillgit.engine.search import Session
 from skillgit.plugin.backend import Usage
 from skillgit.plugin.call_records import request_digest
 from skillgit.plugin.environment import CallBounds, asks_judge, call_bounds

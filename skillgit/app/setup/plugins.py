@@ -16,6 +16,8 @@ from skillgit.domain.did_you_mean import did_you_mean
 from skillgit.errors import NotFoundError, SkillgitError, UsageError
 from skillgit.lazy import loaded_on_use
 from skillgit.plugin import registry
+from skillgit.plugin.backend import BackendInfo
+from skillgit.plugin.environment import EnvironmentInfo
 
 with loaded_on_use():  # the list does without the engine
     from skillgit.app.setup.config import schema
@@ -86,10 +88,16 @@ def listed(context: Context, kind: PluginKind) -> tuple[InstalledPlugin, ...]:
 def kinds_of(context: Context, name: str) -> tuple[PluginKind, ...]:
     """Return of which kinds there is a plug-in called ``name``, or at ``path/to/file.py:Class``."""
     if ".py:" in name:
-        cls = registry.load_backend(name, context.directory)  # it loads any class that is there
-        marks = {PluginKind.BACKEND: "complete", PluginKind.STRATEGY: "propose"}
-        kind = next((kind for kind, mark in marks.items() if hasattr(cls, mark)), PluginKind.ENVIRONMENT)
-        return (kind,)
+        cls = registry.load_from_file(name, context.directory)
+        info = getattr(cls, "info", None)
+        if isinstance(info, EnvironmentInfo):
+            return (PluginKind.ENVIRONMENT,)
+        if isinstance(info, BackendInfo):
+            return (PluginKind.BACKEND,)
+        if isinstance(cls, type) and issubclass(cls, engine_strategy.Strategy):
+            return (PluginKind.STRATEGY,)
+        problem = f"{name} has to be the class of an environment, a backend or a strategy"
+        raise UsageError(problem, hint="docs/extending.md shows one of each")
     names = {kind: [plugin.name for plugin in registry.installed(group)] for kind, group in _GROUPS.items()}
     kinds = tuple(kind for kind, group in names.items() if name in group)
     if not kinds:

@@ -35,7 +35,7 @@ from skillgit.domain.untrusted.allowed_settings import RecordedSettings, of_own_
 from skillgit.engine.evidence_files import json_file
 from skillgit.engine.method_settings import GateSettings
 from skillgit.engine.prompt_sections import FILES, prompts_digest
-from skillgit.engine.session import Task, setup_digest
+from skillgit.engine.search import Task, setup_digest
 from skillgit.engine.strategy import Strategy, strategy_of
 from skillgit.errors import ConfigError, DataError, NotFoundError, SkillgitError, UsageError
 from skillgit.index import queries

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from skillgit.domain.skill import Skill
 from skillgit.domain.untrusted.file_names import git_fault
-from skillgit.errors import ConflictError, UsageError
+from skillgit.errors import ConflictError, SkillgitError, UsageError
 from skillgit.files import locked
 from skillgit.plugin.seed_folder import write_files
 
@@ -150,6 +150,28 @@ def write_file(file: Path, content: bytes) -> None:
                 stream.flush()
                 os.fsync(stream.fileno())
             beside.replace(file)
+
+
+def write_output(path: Path, content: bytes) -> None:
+    """Write what a user names a file for: through a link or into a pipe too, else at one moment."""
+    refuse_way_out(path.absolute(), follow=True)
+    try:
+        if path.is_symlink() or (path.exists() and not path.is_file()):
+            path.write_bytes(content)  # a link, pipe or device, as /dev/stdout: nothing may take its place
+            return
+        young = path.with_name(f".{path.name}.{os.getpid()}")
+        try:
+            young.write_bytes(content)
+            if path.exists():
+                shutil.copymode(path, young)
+            young.replace(path)
+        finally:
+            young.unlink(missing_ok=True)
+    except BrokenPipeError:
+        raise  # the file is a pipe, as /dev/stdout may be
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else str(error)
+        raise SkillgitError(f"cannot write {path}: {reason}", hint="check the folder and its permissions") from error
 
 
 def sweep(path: Path) -> None:

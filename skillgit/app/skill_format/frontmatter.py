@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
 from collections.abc import Iterator
@@ -46,6 +47,27 @@ def read(text: str) -> Fields | None:
     if fault is not None:
         raise SkillError(fault.sentence, hint=fault.hint)
     return head.fields
+
+
+def verbatim(text: str) -> dict[str, object]:
+    """Return all fields of the frontmatter as JSON has them; a SkillError if there is none, or no client can use it."""
+    if read(text) is None:
+        raise SkillError(f"{DOCUMENT} has no frontmatter", hint="skillgit lint")
+    try:
+        # what was read above has no anchors, which could unfold into more than memory holds
+        fields = _JsonLoader(inner(frontmatter(text))).get_single_data()
+        return dict(json.loads(json.dumps(fields, allow_nan=False)))
+    except (yaml.YAMLError, ValueError, TypeError, RecursionError) as error:
+        raise SkillError(f"the frontmatter of {DOCUMENT} holds what JSON cannot", hint="skillgit lint") from error
+
+
+class _JsonLoader(yaml.SafeLoader):
+    """Reads dates as text."""
+
+    yaml_implicit_resolvers = {  # noqa: RUF012 - as the base class has it
+        first: [(tag, form) for tag, form in forms if not tag.endswith(":timestamp")]
+        for first, forms in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
 
 
 _BEFORE = re.compile(r"\A(?:[\s\ufeff\u200b\u2060]|<!--.*?-->)*", re.DOTALL)

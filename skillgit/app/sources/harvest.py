@@ -200,6 +200,8 @@ class _Harvest:
         if path:
             yield from self._search.at(self._context.directory / Path(path).expanduser())
             return
+        if source == SessionAgent.ATIF:
+            raise UsageError("trajectories in ATIF are kept nowhere in particular", hint="--from atif:PATH")
         for agent in (SessionAgent(source),) if source in set(SessionAgent) else SessionAgent:
             yield from self._search.sessions(agent, home_of(agent, self._context.environ))
 

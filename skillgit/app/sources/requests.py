@@ -17,8 +17,8 @@ class DraftRequest(OnTerms, OfSkill):
 
     SOURCE is model (default), for tasks that the optimizer's model writes; sessions, for your sessions with coding
     agents, or claude, codex, opencode or copilot for those of one agent, or sessions:PATH for those in a file or
-    folder; or the folder of a plug-in, for the cases that claude plugin eval runs. No run uses a draft until you have
-    reviewed it.
+    folder, trajectories in ATIF among them; or the folder of a plug-in, for the cases that claude plugin eval runs. No
+    run uses a draft until you have reviewed it.
 
     Session files are read, never changed, and nothing is sent anywhere without --rubric. Requests of sub-agents, of
     headless runs and of programs are left out. These drafts stay in the private folder of the repository, without

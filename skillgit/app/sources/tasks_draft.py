@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -24,10 +24,10 @@ from skillgit.calls.client import Calls
 from skillgit.calls.ledger import Ledger
 from skillgit.calls.route import Route
 from skillgit.domain.cost import Caps, Cost
+from skillgit.domain.rehearsal import is_offline
 from skillgit.domain.untrusted.model_text import removed_from
-from skillgit.engine.questions import UnusableReplyError, parse
-from skillgit.engine.reply_schemas import ReplyModel
-from skillgit.errors import DataError, FatalBackendError, RepositoryNotFoundError, ServiceError, UsageError
+from skillgit.engine.replies import ReplyModel, UnusableReplyError, parse
+from skillgit.errors import ConfigError, DataError, RepositoryNotFoundError, ServiceError, UsageError
 from skillgit.index.spending import paces
 from skillgit.plugin.backend import Message, assistant, system, user
 
@@ -69,7 +69,7 @@ def draft(context: Context, request: DraftRequest) -> Drafted | Plan:
         raise UsageError(f"{count} drafts cannot be asked for", hint=f"ask for 1 to {MOST}")
     file, reader = TaskFile(path=context.directory / (request.file or "")), reader_of_tasks(context)
     entries, seed = file.read(reader), read_seed(context.directory / request.subject)
-    routes = find_routes(load_config(context, request.config or _USUAL, request.overrides), (_ROLE,))
+    routes = _routes(context, request, _ROLE, "drafting needs")
     question = f"<skill>\n{seed.document.strip()}\n</skill>\n\nWrite {count} tasks."
     messages = [system(_prompt("draft.md")), user(question)]
     if request.dry_run:
@@ -125,7 +125,7 @@ def _plan_of_draft(
 
 async def _asked(calls: Calls, messages: list[Message]) -> list[dict[str, object]]:
     """Ask for drafts; a reply that is not such JSON is sent back once with the reason."""
-    async with _closing(calls, _ROLE, "drafting needs"):
+    async with aclosing(calls):
         for attempt in (1, 2):
             reply = await calls.call(_ROLE, "draft", messages, draw=("draft", attempt))
             try:
@@ -142,7 +142,7 @@ class RubricWriter:
 
     def __init__(self, context: Context, request: DraftRequest) -> None:
         self._context, self._caps = context, request.caps
-        self._routes = find_routes(load_config(context, request.config or _USUAL, request.overrides), (_JUDGE,))
+        self._routes = _routes(context, request, _JUDGE, "criteria need")
 
     def plan(self, rows: Sequence[Row], facts: dict[str, str]) -> Plan:
         """Return what asking would take; drafts for which a command turns out to be proved are not asked about."""
@@ -170,7 +170,7 @@ def _rubric_messages(row: Row) -> list[Message]:
 
 async def _asked_for_criteria(calls: Calls, rows: Sequence[Row], redact: Callable[[str], str]) -> list[str]:
     reasons = []
-    async with _closing(calls, _JUDGE, "criteria need"):
+    async with aclosing(calls):
         for row in rows:
             reply = await calls.call(_JUDGE, "rubric", _rubric_messages(row), draw=("rubric", str(row["id"])))
             try:
@@ -188,16 +188,13 @@ def _calls(context: Context, routes: Mapping[str, Route], ledger: Ledger, caps: 
     return Calls(routes=routes, ledger=ledger, caps=caps, sleep=asyncio.sleep, random=random, remark=context.remark)
 
 
-@asynccontextmanager
-async def _closing(calls: Calls, role: str, need: str) -> AsyncIterator[None]:
-    """Close ``calls`` at the end; a model that cannot do it is an error that names the options of another one."""
-    try:
-        yield
-    except FatalBackendError as error:
-        error.hint = f"{need} a language model: -o model.{role}_backend=… -o model.{role}=…"
-        raise
-    finally:
-        await calls.aclose()
+def _routes(context: Context, request: DraftRequest, role: str, need: str) -> Mapping[str, Route]:
+    """Return the way to the model that plays ``role``, which fixed rules cannot: no plan promises it of them."""
+    routes = find_routes(load_config(context, request.config or _USUAL, request.overrides), (role,))
+    if is_offline(routes[role].name):
+        hint = f"name one: -o model.{role}_backend=… -o model.{role}=…"
+        raise ConfigError(f"{need} a language model, and {routes[role].name} follows fixed rules", hint=hint)
+    return routes
 
 
 def _prompt(name: str) -> str:

@@ -13,7 +13,7 @@ from typing import Final
 
 from skillgit.domain.evaluation import Split
 from skillgit.engine.run_loop import FIRST_SLOW_EPOCH
-from skillgit.engine.session import Progress, Session, Stage
+from skillgit.engine.search import Progress, Session, Stage
 
 
 class _Part(StrEnum):

@@ -15,8 +15,8 @@ from skillgit.domain.evaluation import Metric, Split
 from skillgit.domain.gate_policies import Comparison, wanted
 from skillgit.domain.skill import DOCUMENT, Skill
 from skillgit.domain.statistics import sign_test
-from skillgit.engine.candidate_guards import file_tokens, skill_tokens
 from skillgit.engine.method_settings import MethodSettings
+from skillgit.engine.prompt_sections import file_tokens, skill_tokens
 
 _ROOM = 50  # tokens of a rule; with less room every edit that adds one is discarded
 

@@ -31,9 +31,8 @@ from skillgit.domain.proposal import Origin
 from skillgit.domain.rehearsal import rehearsal
 from skillgit.domain.run_state import RunState
 from skillgit.domain.trajectory import Rollout
-from skillgit.engine.edit_budget import analyst_budget
-from skillgit.engine.run_end import outcome_words
-from skillgit.engine.session import Progress, Session, Stage, Watcher
+from skillgit.engine.run_loop import outcome_words
+from skillgit.engine.search import Progress, Session, Stage, Watcher, analyst_budget
 from skillgit.errors import (
     BudgetError,
     ExitCode,

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
 from functools import partial
+from pathlib import Path
 
 from skillgit.app.history.status import Unfinished, in_the_making, lacking_calls
 from skillgit.app.interventions.fork import tried_before
@@ -51,11 +52,9 @@ from skillgit.domain.run_state import RunState, advance, fold
 from skillgit.domain.served_model import without_credentials
 from skillgit.domain.skill import DOCUMENT, Skill
 from skillgit.engine.concurrency import unless_failed
-from skillgit.engine.earlier_attempts import FILES as ATTEMPT_FILES
-from skillgit.engine.earlier_attempts import Attempts
-from skillgit.engine.optimizer_memory import TRIED_FILE, read_tried, tried_file
+from skillgit.engine.evidence_files import ATTEMPT_FILES, TRIED_FILE, Attempts, read_tried, tried_file
 from skillgit.engine.run_loop import Start, Trainer
-from skillgit.engine.session import Monitor, Session, Transition, Watcher
+from skillgit.engine.search import Monitor, Session, Transition, Watcher
 from skillgit.errors import (
     BudgetError,
     ConfigError,
@@ -74,6 +73,7 @@ from skillgit.store.history import run_names
 from skillgit.store.history_reader import read_run, runs, skill_at
 from skillgit.store.lock import RunLock
 from skillgit.store.notes import feedback_reader
+from skillgit.store.refs import run_branch
 from skillgit.store.repair import repair_run
 from skillgit.store.repo import Repo
 
@@ -154,6 +154,8 @@ def _config(context: Context, request: TrainRequest) -> ResolvedConfig:
     with Workspace(context) as workspace:
         names = run_names(workspace.repo.tips())
         hint = f"name one: {train_hint(workspace.repo, workspace.skill)}"
+        if not names and (fetching := workspace.repo.unfetched[1]):
+            hint = f"{fetching}; or {hint}"
         if request.run in names:
             return recorded_config(workspace, request.run, request.overrides, _ITS_OWN)
         if run := _run_at(workspace, request.start):
@@ -228,7 +230,7 @@ def plan_train(context: Context, request: TrainRequest) -> Plan:
             facts = training_facts(setup, run=run, text=beginning.text, length=_length(setup))
             command = judge_command(f"{request.run}/v0" if request.run else "v0")
             judge = judge_notes(session.calls.ledger, setup, command)
-            notes = (*obstacles(setup, beginning.skill), *judge, *_notes(setup, caps))
+            notes = (*_left_out(workspace.repo), *obstacles(setup, beginning.skill), *judge, *_notes(setup, caps))
             return with_unpaid(plan_maker.plan("train", facts, caps=caps, notes=notes), caps)
 
 
@@ -253,6 +255,7 @@ def _plan_of_begun(workspace: Workspace, setup: Setup, request: SkillTraining, c
             " --fresh asks models again what they have answered"
         )
         return plan_maker.plan("train", facts, caps=caps, notes=(note,))
+    repo.check_movable(run_branch(run))
     commits = {record.event.new_version: record.commit for record in records}
     plan_rest(plan_maker, skill_at(repo, commits[state.version], state.start.skill), state)
     making = in_the_making(plan_maker.session.calls.ledger, run, queries.progress(workspace.index, run))
@@ -313,6 +316,13 @@ def _notes(setup: Setup, caps: Caps) -> tuple[str, ...]:
     )
 
 
+def _left_out(repo: Repo) -> Iterator[str]:
+    """Warn before a run begins that one of its name may be elsewhere, from which it would diverge."""
+    reason, fetching = repo.unfetched
+    if reason and not run_names(repo.tips()):
+        yield f"warning: {reason}, and a run elsewhere may have the name of this one: {fetching} brings what there is"
+
+
 def _refuse_losses(repo: Repo, run: str, records: Sequence[Recorded], config: str) -> None:
     """Refuse to go on with a run whose evidence git has lost: what follows would rest on what cannot be checked."""
     losses = lost_evidence(repo, run, records)
@@ -343,7 +353,11 @@ class Training:
         self._begun = len(self._recorded)
         self._started = check_same_work(workspace.repo, name, self._recorded, setup)
         self._start, path, self._parent, text = self._beginning(request)
-        position = _place(setup, fold(record.event for record in self._recorded)) if self._recorded else ""
+        state = fold(record.event for record in self._recorded) if self._recorded else None
+        if state is None or state.outcome is None or state.known_evaluation(state.version) is None:
+            workspace.repo.check_movable(run_branch(name))
+        self._left_behind = set[Path]()  # work trees that checked the run out since
+        position = _place(setup, state) if state is not None else ""
         self.facts = training_facts(setup, run=name, text=text, length=_length(setup), goes_on=position)
         self._read_feedback = feedback_reader(workspace.repo)
         self._writer = RunWriter(workspace.repo, name, workspace.context.clock, workspace.repo.identity())
@@ -409,6 +423,7 @@ class Training:
         yield from (*training_lines(self.facts), *warnings_of(self._setup), *self._doubts())
         yield from judge_notes(self.session.calls.ledger, self._setup, judge_command(f"{self.session.run}/v0"))
         if not self._begun:
+            yield from _left_out(self._workspace.repo)
             yield from obstacles(self._setup, self._start.skill)
             yield before_baseline(len(self.session.task.items[Split.SELECTION]), self.session.rule)
 
@@ -508,6 +523,12 @@ class Training:
         # What git prunes between the write and this look is written again, and looked at again.
         until_kept(self._workspace.repo, self._workspace.index.refresh)
         self._watcher.happened(record.event, record.commit)
+        for folder in set(self._workspace.repo.work_trees(run_branch(self.session.run))) - self._left_behind:
+            self._left_behind.add(folder)
+            self._watcher.remark(
+                f"warning: run/{self.session.run} was checked out in {folder} since, where a commit would take back"
+                f" what is trained now; after the training, git -C {shlex.quote(str(folder))} reset --hard follows it"
+            )
         diagnose_after = self.session.settings.train.diagnose_after
         if sentence := remark(after, record.event, after=diagnose_after, rule=self.session.rule):
             self._watcher.remark(sentence)

@@ -59,10 +59,10 @@ def _tidied(workspace: Workspace, run: str, request: GcRequest, before: datetime
             unfold_count = _attic(workspace, run) if dry else len(attic.unfold(repo, run))
         if before is not None:
             records = history_reader.read_run(repo, run)
-            plan = evidence.plan_drop(repo, records, before=before, exempt=evidence.spared(records), run=run)
-            if plan.records and not dry:
-                evidence.drop(repo, run, records, plan, workspace.context.clock)
-            drop_count, byte_count = len(plan.records), plan.size
+            old, byte_count = evidence.droppable(repo, run, records, before=before, exempt=evidence.spared(records))
+            if old and not dry:
+                evidence.drop(repo, run, records, old, workspace.context.clock)
+            drop_count = len(old)
     return Tidied(
         run=run,
         folded=fold_count,

@@ -45,7 +45,7 @@ from skillgit.store.commit_message import Recorded
 from skillgit.store.evidence import read_chain, read_evidence
 from skillgit.store.integrity import Blob, GitError, Object, Tree
 from skillgit.store.repair import unpublished
-from skillgit.store.repo import Repo, message_of
+from skillgit.store.repo import Repo, first_parents, message_of
 from skillgit.store.trailer_table import TRAILERS, bearers
 from skillgit.store.tree import content_of
 
@@ -116,7 +116,7 @@ def _unreadable(repo: Repo, tip: str) -> Iterator[Finding]:
         yield Finding(commit=tip, sentence="no event on the way back from here starts the run")
         return
     try:
-        for commit in history_reader.first_parents(repo, tip):
+        for commit in first_parents(repo, tip):
             if not trailers.has_trailers(message_of(commit)):
                 continue
             try:
@@ -342,8 +342,8 @@ def _version_at(repo: Repo, commit: str) -> tuple[str, int | None]:
     if trailers.has_trailers(message_of(repo.commit(commit))):
         event = history_reader.read_commit(repo, commit).event
         return event.run, event.new_version
-    position = history_reader.place_of(repo, commit)
-    return position.run, position.version
+    run, _, version = history_reader.place_of(repo, commit)
+    return run, version
 
 
 def _restored(record: Recorded) -> int:

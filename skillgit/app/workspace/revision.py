@@ -19,6 +19,7 @@ from skillgit.index import queries
 from skillgit.index.rows import LogRow
 from skillgit.lazy import loaded_on_use
 from skillgit.store import refs
+from skillgit.store.repo import Repo
 
 with loaded_on_use():
     from skillgit.app.workspace import revision_range, skills_here
@@ -106,7 +107,7 @@ def resolve(workspace: Workspace, text: str) -> Resolved:
         return _of_commit(workspace, commit)
     if text and any(name.startswith(text) for name in names):
         return _of_row(_head(workspace, find_run(workspace, text)))
-    raise RevisionNotFoundError(f"there is no revision '{text}'", hint=_near(text, names))
+    raise RevisionNotFoundError(f"there is no revision '{text}'", hint=_near(workspace.repo, text, names))
 
 
 def is_address(text: str) -> bool:
@@ -119,7 +120,8 @@ def event_in(workspace: Workspace, text: str) -> LogRow:
     resolution = resolve(workspace, text)
     if resolution.row is None:
         raise RevisionNotFoundError(
-            f"commit {resolution.commit[:12]} belongs to no run", hint=f"git show {quote(text)}"
+            f"commit {resolution.commit[:12]} belongs to no run",
+            hint=workspace.repo.unfetched[1] or f"git show {quote(text)}",
         )
     return resolution.row
 
@@ -138,7 +140,7 @@ def find_run(workspace: Workspace, name: str | None) -> str:
             f"'{name}' may be any of {', '.join(sorted(matches))}", hint="write more of the name"
         )
     if not matches:
-        raise RevisionNotFoundError(f"there is no run '{name}'", hint=_near(name, names))
+        raise RevisionNotFoundError(f"there is no run '{name}'", hint=_near(workspace.repo, name, names))
     if matches[0] in workspace.index.broken:
         raise workspace.index.broken[matches[0]]
     if workspace.skill and (path := workspace.index.skill_path(matches[0])) != workspace.skill:
@@ -148,19 +150,17 @@ def find_run(workspace: Workspace, name: str | None) -> str:
 
 
 def _no_run(workspace: Workspace) -> RevisionNotFoundError:
-
     trained = workspace.index.column("SELECT DISTINCT skill FROM run ORDER BY skill")
-    if not workspace.skill or not trained:
-        return RevisionNotFoundError(
-            "there are no runs yet", hint=skills_here.train_hint(workspace.repo, workspace.skill)
-        )
+    (reason, fetching), hint = workspace.repo.unfetched, skills_here.train_hint(workspace.repo, workspace.skill)
     sentence = f"no run trains {workspace.skill} yet; runs train {', '.join(labels(trained).values())}"
-    return RevisionNotFoundError(sentence, hint=skills_here.train_hint(workspace.repo, workspace.skill))
+    if not workspace.skill or not trained:
+        sentence = f"there are no runs here, and {reason}" if reason else "there are no runs yet"
+    return RevisionNotFoundError(sentence, hint=f"{fetching}; or {hint}" if fetching else hint)
 
 
 def lack_of_runs(workspace: Workspace) -> SkillgitError:
     """Return what a list of runs says where there are none, or none of the skill that is named."""
-    return _no_run(workspace)
+    return next(iter(workspace.index.broken.values()), None) or _no_run(workspace)
 
 
 def default_run(workspace: Workspace) -> str | None:
@@ -339,9 +339,10 @@ def _steps(workspace: Workspace, run: str, kind: AddressKind) -> str:
     return f"it has {'… ' if len(steps) > _SHOWN else ''}{labels}" if steps else f"it {word} nothing yet"
 
 
-def _near(name: str, names: Sequence[str]) -> str:
+def _near(repo: Repo, name: str, names: Sequence[str]) -> str:
+    reason, fetching = repo.unfetched
     listing = f"runs: {', '.join(names[:_SHOWN])}" if names else "there are no runs yet"
-    return did_you_mean(name, names, otherwise=listing)
+    return did_you_mean(name, names, otherwise=f"{reason}: {fetching}" if reason else listing)
 
 
 def version_in(workspace: Workspace, text: str) -> LogRow:

@@ -11,9 +11,10 @@ from skillgit.app.workspace.revision import DEFAULT_RUN, default_run, event_in, 
 from skillgit.app.workspace.workspace import Workspace
 from skillgit.errors import RevisionNotFoundError, UsageError
 from skillgit.index import queries
-from skillgit.index.log_filter import Key, Selection, key_of
+from skillgit.index.log_filter import Selection
 from skillgit.index.refresh import Index
 from skillgit.index.rows import LogRow, RunRow
+from skillgit.index.schema import Key
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +29,7 @@ class Span:
 
 
 def _key(index: Index, event: LogRow | None) -> Key | None:
-    return None if event is None else key_of(index, event.commit)
+    return None if event is None else index.key_of(event.commit)
 
 
 def span_of(workspace: Workspace, words: Sequence[str]) -> Span:

@@ -130,6 +130,8 @@ _ABOUT = re.compile(
     r"|rates?|budget|window|index|position|prefix|suffix|strength|manager|error|errors|location|format|provider"
     r"|ref|version|dir|directory|folder)\d?\Z"
 )
+_WIDER = re.compile(r"secret|token|key|auth|credential|log|sign|seed|phrase|words|mnemonic|cl[éa]")  # may have names
+_WORD_AND_DIGIT = re.compile(r"[a-z]{6}[a-z_]*[0-9]")  # a password behind "password:", elsewhere a name, as option1 is
 _NEAR_PIN = 16  # characters from the word on within which a number that may be a year is a PIN
 _YEAR = re.compile(r"(?:19|20)[0-9]{2}")
 _USER = re.compile(r"(?i)user|login|name|account|as ")
@@ -351,9 +353,11 @@ def _behind(text: str, lower: str, start: int, end: int, stop: int) -> Iterator[
                 part = text[begin_value:end_value]
                 is_own = is_strong or begin_value > token.start()
                 is_setting = is_variable and begin_value == name_end + 1
-                if _is_value(part, is_strong=is_own, is_variable=is_setting, is_assigned=is_assigned_phrase) and not (
-                    follows in ("(", "[") and end_value == token.end()
-                ):
+                is_password = is_own and count <= 1 and not _WIDER.search(word) and _WORD_AND_DIGIT.fullmatch(part)
+                if (
+                    (is_password and not is_placeholder(part))
+                    or _is_value(part, is_strong=is_own, is_variable=is_setting, is_assigned=is_assigned_phrase)
+                ) and not (follows in ("(", "[") and end_value == token.end()):
                     yield begin_value, end_value
                     is_met = True
             if is_met and is_strong:

@@ -15,7 +15,7 @@ from skillgit.store import history, history_reader, refs
 from skillgit.store.commit_message import Recorded
 from skillgit.store.evidence import joined_chain, plan_event
 from skillgit.store.exchange.sending import RejectedMode, candidates
-from skillgit.store.git_binary import git, until_kept, work_trees
+from skillgit.store.git_binary import git, keep, until_kept
 from skillgit.store.lock import RunLock
 from skillgit.store.promotion import move_trunk
 from skillgit.store.repo import Repo
@@ -81,7 +81,6 @@ class MergeTerms:
     remote: str
     rejected_mode: RejectedMode
     clock: Callable[[], datetime]
-    checked_out: Mapping[str, str]  # branch to the work tree that has it checked out
     dry_run: bool = False
 
 
@@ -128,11 +127,8 @@ class _Adoption:
         if self.is_idle():
             state = Joining.AHEAD if self._ahead else Joining.UP_TO_DATE
             return Joined(run=self._run, state=state, note=self._note)
-        if self._line in self._moves and (worktree := self._terms.checked_out.get(self._line)):
-            raise ConflictError(
-                f"{refs.short(self._line)} is checked out in {worktree}",
-                hint=f"git -C {quote(worktree)} switch --detach; then pull again",
-            )
+        if self._line in self._moves:
+            self._repo.check_movable(self._line)
         records = self._records(self._mine | self._moves)
         self._check(records)
         own = [RefUpdate(name=name, new=oid, old=self._mine.get(name)) for name, oid in self._moves.items()]
@@ -140,7 +136,9 @@ class _Adoption:
         if write:
             note_elsewhere(self._repo, self._run, self._without_evidence(records))
             reason = f"skillgit: pull from {self._terms.remote}"
-            update_refs(self._repo, updates, reason=reason, write=lambda: [write() for write in self._chains])
+            update_refs(self._repo, updates, reason=reason)
+            for chain in self._chains:
+                keep(self._repo, chain)
         state = Joining.FORWARD if self._line in self._mine else Joining.NEW
         return Joined(run=self._run, state=state, moved=len(updates), note=self._note)
 
@@ -178,7 +176,7 @@ class _Adoption:
         for branch, commit in attic.items():
             if commits.get(branch, commit) != commit:
                 raise _DivergedError(f"{refs.short(branch)} is another candidate here than on {self._terms.remote}")
-        missing = [history.Folded(branch=ref, commit=oid) for ref, oid in attic.items() if ref not in commits]
+        missing = {branch: commit for branch, commit in attic.items() if branch not in commits}
         if not missing:
             return
         mine = self._mine.get(name)
@@ -238,8 +236,3 @@ def _holds_together(records: Sequence[Recorded]) -> bool:
     except SkillgitError:
         return False
     return True
-
-
-def checked_out(repo: Repo) -> dict[str, str]:
-    """Return branch to the work tree that has it checked out."""
-    return {facts["branch"]: facts["worktree"] for facts in work_trees(repo) if "branch" in facts}

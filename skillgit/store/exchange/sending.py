@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -101,26 +102,22 @@ def surpassed(repo: Repo, name: str, new: str, old: str | None) -> bool | None:
 def _chain(repo: Repo, run: str, tips: Mapping[str, str], there: Mapping[str, str]) -> str | None:
     """Return the end of a chain of all refused candidates of ``run``; it continues the one that is there."""
     attic = refs.attic_ref(run)
-    mine = {candidate.branch: candidate for candidate in history.foldable(run, tips)}
-    if attic in tips:
-        mine = {candidate.branch: candidate for candidate in history.read_attic(repo, tips[attic])} | mine
-    commits = {branch: candidate.commit for branch, candidate in mine.items()}
+    mine = (history.read_attic(repo, tips[attic]) if attic in tips else {}) | history.foldable(run, tips)
     base: str | None = None
     prefix: dict[str, str] = {}
     for end in filter(None, (there.get(attic), tips.get(attic))):
         chain = candidates(repo, end)
-        if chain is not None and chain.items() <= commits.items():
+        if chain is not None and chain.items() <= mine.items():
             base, prefix = end, chain
             break
-    return history.extended(repo, base, [mine[branch] for branch in sorted(mine) if branch not in prefix])
+    return history.extended(repo, base, {branch: mine[branch] for branch in sorted(mine) if branch not in prefix})
 
 
 def candidates(repo: Repo, end: str) -> dict[str, str] | None:
     """Return branch to commit for the attic that ends with ``end``; None if it is not here, or is none."""
-    try:
-        return {candidate.branch: candidate.commit for candidate in history.read_attic(repo, end)}
-    except SkillgitError:
-        return None
+    with suppress(SkillgitError):
+        return history.read_attic(repo, end)
+    return None
 
 
 _AT_ONCE = 4000

@@ -10,16 +10,14 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from shlex import quote
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
 from skillgit.domain.untrusted.file_names import shown
 from skillgit.errors import NotFoundError, RemoteError
 from skillgit.store import refs
 from skillgit.store.git_binary import GitResult, at_home, command, git, place_of
+from skillgit.store.repo import Repo
 from skillgit.store.trunk import trunk
-
-if TYPE_CHECKING:
-    from skillgit.store.repo import Repo
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import ClassVar, Final
@@ -18,25 +18,23 @@ from skillgit.errors import SkillgitError
 from skillgit.index.rows import LogRow
 from skillgit.tui.keymap import bindings
 from skillgit.tui.prints import sayings
+from skillgit.tui.reading import app_of
 from skillgit.tui.screens.dialogs import Choice, SearchScreen
 from skillgit.tui.screens.item import ItemScreen
 from skillgit.tui.widgets.diff_view import DiffView
+from skillgit.tui.widgets.item_changes import ItemChanges
 from skillgit.tui.widgets.lines import FindBar, KeyLine, OneLine, TabBar
 from skillgit.tui.widgets.painted_lines import (
     Painted,
     PaintedLines,
     Part,
     RenderedLines,
-    app_of,
-    columns,
-    on_one_line,
     rendered,
 )
 from skillgit.verbs.diff import (
     ITEM_DIFF,
     RULE_DIFF,
     TEXT_DIFF,
-    Change,
     Diffed,
     DiffRequest,
     ItemChange,
@@ -44,12 +42,12 @@ from skillgit.verbs.diff import (
     RulesDiffed,
 )
 from skillgit.view import numbers
-from skillgit.view.items import CHANGES, STYLES, change_words, headline, name, totals
+from skillgit.view.items import headline, name, totals
+from skillgit.view.items import sums as item_sums
 from skillgit.view.rules import change_lines, sums
-from skillgit.view.surface import Screen, Style
-from skillgit.view.text import fit, one_line, width
+from skillgit.view.surface import Style
+from skillgit.view.text import one_line, width
 
-_ASKED = 16  # columns of a question, at least
 _HEAD = 2  # lines above the rules that the screen has said already: the two sides, and a blank one
 NAMED: Final = 4
 """Items that the summary names of each kind."""
@@ -58,56 +56,14 @@ WIDE: Final = 100
 VIEWS: Final = ("text", "rules", "items")
 
 
-class ItemsView(RenderedLines[ItemDiff]):
-    """All items of two versions, those that changed first; the cursor chooses one."""
+class ItemsView(ItemChanges[ItemDiff]):
+    """All items of two versions, those that changed first, and the sums below them."""
 
-    has_cursor: ClassVar[bool] = True
-    action_list_open = PaintedLines.open_row
-    words: Mapping[str, str] = {}
-    """What the items ask, as far as it is known yet."""
-
-    def weight(self, facts: ItemDiff) -> int:
-        return len(facts.rows)
+    def changes(self, facts: ItemDiff) -> Sequence[ItemChange]:
+        return facts.rows
 
     def made(self, facts: ItemDiff) -> Sequence[Painted]:
-        ink, rows = self.ink, self.rows(facts)
-        lines = []
-        for item, line in zip(rows, rendered(CHANGES.lines(rows, ink, whole=facts), ink), strict=False):
-            room = self.room - 4 - columns(line)
-            question = fit(on_one_line(self.words.get(item.item, ""), ink), room, ink.glyphs.ellipsis)
-            lines.append((*line, Part(f"  {question}", Style.FAINT)) if room > _ASKED else line)
-        return [(Part(" "), *line) for line in (*lines, *rendered(totals(facts, ink), ink))]
-
-    def rows(self, facts: ItemDiff) -> Sequence[ItemChange]:
-        order = list(STYLES)
-        return sorted(facts.rows, key=lambda row: order.index(row.change))
-
-    @property
-    def item(self) -> str:
-        rows = self.rows(self.facts) if self.facts is not None else []
-        return rows[self.cursor].item if self.cursor < len(rows) else ""
-
-
-def summary(diff: ItemDiff, ink: Screen, limit: int = NAMED) -> str:
-    """Return how many items were fixed and broken, at most ``limit`` of each by name, and how many stayed."""
-    named_changes, parts = change_words(diff.differs), []
-    groups: tuple[tuple[Change, tuple[str, ...]], ...] = (
-        ("fixed", diff.fixed),
-        *((("gained", diff.gained),) if diff.gained else ()),
-        ("broken", diff.broken),
-        *((("lost", diff.lost),) if diff.lost else ()),
-    )
-    for kind, names in groups:
-        count = f"{len(names)} {named_changes[kind]}"
-        more = f" {ink.glyphs.ellipsis}" if len(names) > limit else ""
-        examples = ink.paint(Style.FAINT, f" ({one_line(' '.join(names[:limit]))}{more})") if names and limit else ""
-        parts.append((ink.paint(STYLES[kind], count) if names else count) + examples)
-    parts += [f"{len(diff.stable_pass)} stable pass", f"{len(diff.stable_fail)} stable fail"]
-    if diff.not_measured:
-        parts.append(ink.paint(Style.FAINT, f"{len(diff.not_measured)} of {len(diff.rows)} not measured"))
-    if diff.missing:
-        parts.append(ink.paint(Style.REVERTED, f"{len(diff.missing)} missing"))
-    return ink.dotted(parts)
+        return [*super().made(facts), *((Part(" "), *line) for line in rendered(totals(facts, self.ink), self.ink))]
 
 
 class RulesView(RenderedLines[RulesDiffed]):
@@ -203,15 +159,11 @@ class CompareScreen(SearchScreen):
         self.say("differs", facts.paint(Style.REVERTED, f" ! {text}"))
         self._say_sides()
         view.show(diff)
-        self.say("sums", f" {summary(diff, facts, NAMED if self.size.width >= WIDE else 0)}")
-
-        def show(words: Mapping[str, str]) -> None:
-            view.words = words
-            view.lay_out()
+        self.say("sums", f" {item_sums(diff, facts, NAMED if self.size.width >= WIDE else 0)}")
 
         commits = [row.commit for row in self._sides if row is not None]
-        names = [row.item for row in diff.rows]
-        app_of(self).read(sayings, commits, names, then=show, on_error=lambda _: None, group="compare-words")
+        request = (commits, [row.item for row in diff.rows], facts)
+        app_of(self).read(sayings, *request, then=view.show_words, on_error=lambda _: None, group="compare-words")
 
     def _without_items(self, error: SkillgitError) -> None:
         self.query_one(ItemsView).fail(error)

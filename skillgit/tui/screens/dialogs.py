@@ -17,8 +17,9 @@ from textual.widgets import Button, Input, Label, Static
 from skillgit.tui import commands, keymap
 from skillgit.tui.commands import Ran
 from skillgit.tui.keymap import bindings
+from skillgit.tui.reading import app_of
 from skillgit.tui.widgets.lines import FindBar, OneLine
-from skillgit.tui.widgets.painted_lines import Painted, PaintedLines, Paragraph, Paragraphs, Part, RowList, app_of
+from skillgit.tui.widgets.painted_lines import Painted, PaintedLines, Paragraph, Paragraphs, Part, RowList
 from skillgit.verbs.filter_language import TOKENS
 from skillgit.view.catalogue import ENTRIES
 from skillgit.view.surface import Style

@@ -10,7 +10,7 @@ import shlex
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial, partialmethod
@@ -31,9 +31,11 @@ from skillgit.errors import SkillgitError
 from skillgit.index.rows import LogRow
 from skillgit.lazy import loaded_on_use
 from skillgit.tui.keymap import bindings
+from skillgit.tui.reading import app_of
 from skillgit.tui.screens.dialogs import Choice, ChoiceScreen, NameScreen, SearchScreen, numbered
 from skillgit.tui.screens.printed import COST, ITEMS, SETTINGS, SUMMARY, TEXT, Printed, PrintedScreen, Prints
 from skillgit.tui.widgets.diff_view import DiffView
+from skillgit.tui.widgets.item_changes import ItemChanges
 from skillgit.tui.widgets.lines import FindBar, KeyLine, OneLine, TabBar
 from skillgit.tui.widgets.painted_lines import (
     Painted,
@@ -42,8 +44,6 @@ from skillgit.tui.widgets.painted_lines import (
     Paragraphs,
     Part,
     RenderedLines,
-    RowList,
-    app_of,
     rendered,
 )
 from skillgit.verbs.diff import (
@@ -60,9 +60,8 @@ from skillgit.verbs.diff import (
 from skillgit.view import event_marks as cells
 from skillgit.view import numbers
 from skillgit.view.event_marks import Entry
-from skillgit.view.items import STYLES, sign
 from skillgit.view.surface import Screen, Style
-from skillgit.view.text import fit, inert, one_line, pad, width
+from skillgit.view.text import inert, one_line
 
 with loaded_on_use():
     from skillgit.tui import prints
@@ -310,7 +309,9 @@ class Detail(Vertical):
         if not detail.files:
             diff.tell("the event changed nothing in the skill")
         self.query_one("#edits", Paragraphs).show(list(edits(detail)), from_top=True)
-        self.query_one(EventItems).show(detail.shown.items)
+        items = self.query_one(EventItems)
+        items.words, items.cursor = {}, 0
+        items.show(detail.shown.items, from_top=True)
         self._read_words()
         self.query_one("#trace", Paragraphs).show(list(trace(detail, app_of(self).facts)), from_top=True)
         self.query_one(EventMessage).show(detail.shown, from_top=True)
@@ -329,9 +330,10 @@ class Detail(Vertical):
     def _read_words(self) -> None:
         """Read what the items ask, if they are in sight."""
         view = self.query_one(EventItems)
-        if self.row is None or self.view is not view or view.words or not view.items:
+        if self.row is None or self.view is not view or view.words or not view.facts:
             return
-        request = ([self.row.commit], [row.item for row in view.items])
+        base = [] if self.row.base is None else [f"{self.row.run}/{version_label(self.row.base)}"]
+        request = ([*base, self.row.commit], [row.item for row in view.facts], app_of(self).facts)
         app_of(self).read(prints.sayings, *request, then=view.show_words, on_error=lambda _: None, group="words")
 
     def _open_tab(self) -> None:
@@ -447,35 +449,11 @@ def trace(detail: EventDetail, ink: Screen) -> Iterator[Paragraph]:
         yield Paragraph("Nothing was noted of single trajectories here; e opens an item's own.", Style.FAINT)
 
 
-class EventItems(RowList):
-    items: Sequence[ItemChange] = ()
-    words: Mapping[str, str] = {}
-
-    def show(self, items: Sequence[ItemChange]) -> None:
-        order = list(STYLES)
-        self.items = sorted(items, key=lambda row: (order.index(row.change), row.item))
-        self.cursor, self.words = 0, {}
-        self.show_count(len(self.items))
-        if not items:
+class EventItems(ItemChanges[Sequence[ItemChange]]):
+    def show(self, facts: Sequence[ItemChange], *, from_top: bool = False) -> None:
+        super().show(facts, from_top=from_top)
+        if not facts:
             self.tell("no outcomes of single items are known of this event")
 
-    def show_words(self, words: Mapping[str, str]) -> None:
-        self.words = words
-        self.refresh()
-
-    @property
-    def item(self) -> str:
-        return self.items[self.cursor].item if self.cursor < len(self.items) else ""
-
-    def painted(self, line: int) -> Painted:
-        row, glyphs = self.items[line], self.ink.glyphs
-        scores = f"{numbers.score(row.before) or 'none':>5} {glyphs.arrow} {numbers.score(row.after) or 'none':<5}"
-        columns = min(24, max(width(one_line(item.item)) for item in self.items))
-        front = (
-            Part(f" {sign(row.change, glyphs)} {row.change.replace('-', ' '):<12}", STYLES[row.change]),
-            Part(pad(fit(one_line(row.item), columns, glyphs.ellipsis), columns)),
-            Part(f" {scores}  ", STYLES[row.change]),
-        )
-        text = self.words.get(row.item) or one_line(row.task_type)
-        room = max(1, self.room - 1 - sum(width(part.text) for part in front))
-        return (*front, Part(fit(self.ink.encodable(text), room, glyphs.ellipsis), Style.FAINT))
+    def changes(self, facts: Sequence[ItemChange]) -> Sequence[ItemChange]:
+        return facts

@@ -23,13 +23,14 @@ from skillgit.index.event_pages import Point
 from skillgit.index.log_filter import Selection
 from skillgit.index.rows import LogRow, RunRow
 from skillgit.lazy import loaded_on_use
+from skillgit.tui.first_picture import PAGE, STEPS, StartPicture, named
 from skillgit.tui.keymap import bindings
+from skillgit.tui.reading import app_of
 from skillgit.tui.screens.dialogs import ChoiceScreen
 from skillgit.tui.screens.event import Detail, VersionScreen
-from skillgit.tui.start import PAGE, STEPS, StartPicture, named
 from skillgit.tui.widgets.curve import ScorePlot, overlaid, run_look
 from skillgit.tui.widgets.lines import FilterBar, FindBar, KeyLine
-from skillgit.tui.widgets.painted_lines import Painted, PaintedLines, Part, RowList, app_of, columns
+from skillgit.tui.widgets.painted_lines import Painted, PaintedLines, Part, RowList, columns
 from skillgit.verbs import browse
 from skillgit.verbs.browse import EventPage, EventStretch, Overview, curves
 from skillgit.verbs.filter_language import TOKENS, narrowed

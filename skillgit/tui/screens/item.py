@@ -17,6 +17,7 @@ from skillgit.app.history.requests import ItemsRequest
 from skillgit.errors import SkillgitError
 from skillgit.index.rows import LogRow
 from skillgit.tui.keymap import bindings
+from skillgit.tui.reading import app_of
 from skillgit.tui.screens.dialogs import Choice, SearchScreen
 from skillgit.tui.widgets.lines import FindBar, KeyLine, OneLine
 from skillgit.tui.widgets.painted_lines import (
@@ -25,7 +26,6 @@ from skillgit.tui.widgets.painted_lines import (
     PaintedLines,
     Part,
     RenderedLines,
-    app_of,
     broken,
     columns,
     on_one_line,

@@ -15,7 +15,6 @@ from textual.screen import Screen
 from textual.widgets import Static
 
 from skillgit.app.workspace.command_journal import CommandRecord
-from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.live import (
     LiveLook,
     LiveProgress,
@@ -31,11 +30,11 @@ from skillgit.domain.event_kinds import EventKind
 from skillgit.index.event_pages import Point
 from skillgit.index.log_filter import Selection
 from skillgit.index.rows import LogRow
-from skillgit.tui.app import SkillgitApp
+from skillgit.tui.first_picture import PAGE, STEPS
 from skillgit.tui.keymap import bindings
+from skillgit.tui.reading import app_of
 from skillgit.tui.screens.dialogs import AskScreen
 from skillgit.tui.screens.event import EventScreen
-from skillgit.tui.start import PAGE, STEPS
 from skillgit.tui.widgets.curve import ScorePlot
 from skillgit.tui.widgets.lines import KeyLine, OneLine
 from skillgit.tui.widgets.painted_lines import (
@@ -45,7 +44,6 @@ from skillgit.tui.widgets.painted_lines import (
     Paragraphs,
     Part,
     RowList,
-    app_of,
     as_text,
     columns,
     rendered,
@@ -265,20 +263,6 @@ class LiveScreen(Screen[None]):
 
     def action_screen_back(self) -> None:
         self.dismiss()
-
-
-def watch(context: Context, trainer: CommandRecord, *, unicode: bool) -> str:
-    """Show the run of ``trainer`` until the user closes the screen, and return the run; empty before it has one."""
-    screen: list[LiveScreen] = []
-
-    def opening() -> LiveScreen:
-        screen.append(LiveScreen(trainer=trainer))
-        return screen[0]
-
-    SkillgitApp(context, opening=opening, unicode=unicode).run()
-    if screen and screen[0].look is not None and screen[0].look.standing is Standing.ENDED:
-        trainer.wait()
-    return screen[0].run_name if screen else ""
 
 
 # what the lines above the panes say

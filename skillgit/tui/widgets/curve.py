@@ -15,7 +15,7 @@ from textual.widget import Widget
 from skillgit.domain.event_kinds import EventKind
 from skillgit.index.event_pages import Point
 from skillgit.index.rows import LogRow
-from skillgit.tui.widgets.painted_lines import app_of
+from skillgit.tui.reading import app_of
 from skillgit.view import event_marks as cells
 from skillgit.view import numbers
 from skillgit.view.surface import Glyphs, Screen, Style

@@ -13,12 +13,12 @@ from textual.message import Message
 
 from skillgit.domain.text_diff import CONTEXT, FileDiff, Hunk, Line, Sign, Span
 from skillgit.tui.keymap import bindings
+from skillgit.tui.reading import app_of
 from skillgit.tui.widgets.painted_lines import (
     Mark,
     Painted,
     Part,
     RenderedLines,
-    app_of,
     broken,
     columns,
     emphasised,

@@ -22,7 +22,8 @@ from textual.widget import Widget
 from textual.widgets import Input, Static
 
 from skillgit.tui.keymap import FIRST, KEYS, PINNED, WAYS_OUT, bindings, shown
-from skillgit.tui.widgets.painted_lines import Painted, Part, app_of, as_text, columns, rendered
+from skillgit.tui.reading import app_of
+from skillgit.tui.widgets.painted_lines import Painted, Part, as_text, columns, rendered
 from skillgit.verbs.filter_language import TOKENS
 from skillgit.view.surface import Style
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partialmethod
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar, cast
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from rich.cells import cell_len
 from rich.segment import Segment
@@ -19,7 +19,6 @@ from rich.style import Style as Paint
 from rich.text import Text
 from textual import events
 from textual.binding import BindingType
-from textual.dom import DOMNode
 from textual.geometry import Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
@@ -29,11 +28,9 @@ from textual.strip import Strip
 from skillgit.domain.text_diff import Span
 from skillgit.errors import SkillgitError
 from skillgit.tui.keymap import bindings
+from skillgit.tui.reading import ReadingApp, app_of
 from skillgit.view.surface import Screen, Style
 from skillgit.view.text import inert, one_line, width, wrap
-
-if TYPE_CHECKING:
-    from skillgit.tui.app import SkillgitApp
 
 AT_ONCE = 300
 """Lines that are laid out while the screen waits; more of them are laid out in a thread."""
@@ -49,10 +46,6 @@ class Part(NamedTuple):
 
 Painted = tuple[Part, ...]
 Mark = tuple["Span", str]
-
-
-def app_of(node: DOMNode) -> SkillgitApp:
-    return cast("SkillgitApp", node.app)
 
 
 def columns(parts: Iterable[Part]) -> int:
@@ -448,7 +441,7 @@ class Paragraphs(RenderedLines[Sequence[Paragraph]]):
         return lines
 
 
-def as_text(parts: Iterable[Part], app: SkillgitApp, ground: Paint | None = None) -> Text:
+def as_text(parts: Iterable[Part], app: ReadingApp, ground: Paint | None = None) -> Text:
     """Return ``parts`` for Textual's own widgets."""
     text = Text(no_wrap=True, end="", style=ground or "")
     for part in parts:

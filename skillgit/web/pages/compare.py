@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Final, NamedTuple
 
+from skillgit.app.history.requests import ItemsRequest
 from skillgit.domain.address import version_label
 from skillgit.domain.text_diff import DiffAllowance, DiffExcerpt
 from skillgit.errors import NotFoundError, UsageError
+from skillgit.index.rows import RunRow
 from skillgit.verbs.cost import COST, CostRequest
 from skillgit.verbs.diff import ITEM_DIFF, RULE_DIFF, TEXT_DIFF, DiffRequest, ItemDiff, RulesDiffed
-from skillgit.verbs.items import ItemWords, item_words
+from skillgit.verbs.items import ITEM_TABLE, item_words
 from skillgit.verbs.runs import RUNS, RunsRequest
-from skillgit.view.item import asked
-from skillgit.view.items import CHANGED, chance_words, change_words, counted
-from skillgit.view.table import Cell
+from skillgit.view.items import FACETS, OutputRow, asked, chance_words, output_table, outputs
+from skillgit.view.items import sums as item_sums
+from skillgit.view.surface import Screen
+from skillgit.view.table import Cell, Table
 from skillgit.web.pages.version import costs_by
-from skillgit.web.rendering import Answer, Page, Visit, page
+from skillgit.web.rendering import Answer, Page, Visit, download, page
 
 MOST: Final = 4  # sides of a comparison
-LISTED: Final = 100  # items of one kind that are listed
+LISTED: Final = 100  # items of a page
 RULES: Final = 60
 _CONTEXT: Final = 3
+_PICKED: Final = ("task_type", "question", "change")
+"""Columns of items that a reader may leave out."""
 
 
 SPENDING: Final = costs_by("run")
@@ -33,23 +40,26 @@ class Pair(NamedTuple):
     a: str
     b: str
     items: ItemDiff | None  # absent where a side has no outcomes here
-    missing: str  # why they are absent
-    sums: str
-    changes: Mapping[str, Sequence[str]]  # what happened, and the items to which it did
-    words_of: Mapping[str, ItemWords]
+    sums: str  # or why they are absent
     text: DiffExcerpt
     rules: RulesDiffed
 
 
+class Chosen(NamedTuple):
+    """The items that an address asks for, how many there are of each kind, and how they are shown."""
+
+    table: Table[OutputRow]
+    rows: Sequence[OutputRow]
+    counts: Mapping[str, int]
+    state: Mapping[str, Sequence[str] | str]  # what the address says of it, for links to keep
+
+
 @page("/compare")
 def compare_page(visit: Visit) -> Answer:
-    rows = {row.name: row for row in RUNS.ask(visit.workspace, RunsRequest()).rows}
-    best = {name: f"{name}/{version_label(row.best_version)}" for name, row in rows.items()}  # what a run means
-    names = tuple(dict.fromkeys(best.get(rev.strip(), rev.strip()) for rev in visit.values("rev") if rev.strip()))
-    if len(names) > MOST:
-        raise UsageError(f"{len(names)} versions are too many to compare", hint=f"name 2 to {MOST}")
+    rows, names, own_runs = _sides(visit)
     pairs = [*_pairs(visit, names)] if len(names) > 1 else []
-    own_runs = [run for run in dict.fromkeys(name.rpartition("/")[0] for name in names) if run in rows]
+    chosen = _chosen(visit, names, [pair.items for pair in pairs if pair.items], own_runs)
+    first = visit.number("from")
     return Page(
         "compare.html",
         " and ".join((", ".join(names[:-1]), names[-1])) if pairs else "Compare",
@@ -59,59 +69,86 @@ def compare_page(visit: Visit) -> Answer:
         own_runs=own_runs,
         most=MOST,
         pairs=pairs,
-        matrix=_matrix(pairs) if len(pairs) > 1 else [],
+        chosen=chosen,
+        rows=_asking(visit, names, chosen.rows[first : first + LISTED]),
+        first=first,
+        columns=_PICKED,
         spending=[
             (Cell(run, link=("run", run, "cost")), COST.ask(visit.workspace, CostRequest(run=run)).total)
             for run in own_runs
         ],
         SPENDING=SPENDING,
         split=visit.value("view") == "split",
-        asked=asked,
         listed=LISTED,
         rules_listed=RULES,
     )
+
+
+@page("/compare/items.csv")
+def compared_items(visit: Visit) -> Answer:
+    """Return the items of a comparison that its page shows, with all columns."""
+    _, names, runs = _sides(visit)
+    diffs = [ITEM_DIFF.ask(visit.workspace, DiffRequest(a=names[0], b=name)) for name in names[1:]]
+    rows = _asking(visit, names, _chosen(visit, names, diffs, runs).rows)
+    return download("items.csv", output_table(names).csv(rows).encode(), "text/csv; charset=utf-8")
+
+
+def _sides(visit: Visit) -> tuple[Mapping[str, RunRow], tuple[str, ...], list[str]]:
+    """Return the runs by name, the versions that an address names, and the runs of these."""
+    rows = {row.name: row for row in RUNS.ask(visit.workspace, RunsRequest()).rows}
+    best = {name: f"{name}/{version_label(row.best_version)}" for name, row in rows.items()}  # what a run means
+    names = tuple(dict.fromkeys(best.get(rev.strip(), rev.strip()) for rev in visit.values("rev") if rev.strip()))
+    if len(names) > MOST:
+        raise UsageError(f"{len(names)} versions are too many to compare", hint=f"name 2 to {MOST}")
+    return rows, names, [run for run in dict.fromkeys(name.rpartition("/")[0] for name in names) if run in rows]
 
 
 def _pairs(visit: Visit, names: Sequence[str]) -> Iterator[Pair]:
     room = DiffAllowance()
     for name in names[1:]:
         request = DiffRequest(a=names[0], b=name, lines=_CONTEXT)
-        item_diff, missing, sums = None, "", ""
-        changes: dict[str, list[str]] = {}
+        diff, missing = None, ""
         try:
-            item_diff = ITEM_DIFF.ask(visit.workspace, request)
+            diff = ITEM_DIFF.ask(visit.workspace, request)
         except NotFoundError as error:
             missing = f"{error}; {error.hint}" if error.hint else str(error)
-        else:
-            labels = change_words(item_diff.differs)
-            for kind in CHANGED:
-                if members := getattr(item_diff, kind):
-                    changes.setdefault(labels[kind], []).extend(members)
-            counts = [(kind, len(getattr(item_diff, kind))) for kind in CHANGED]
-            sums = f"{', '.join(counted(counts, item_diff.differs))} · {chance_words(item_diff)}"
-        visible = [item for members in changes.values() for item in members[:LISTED]]
-        yield Pair(
-            a=names[0],
-            b=name,
-            items=item_diff,
-            missing=missing,
-            sums=sums,
-            changes=changes,
-            words_of=item_words(visit.workspace, [names[0], name], visible) if visible else {},
-            text=room.take(TEXT_DIFF.ask(visit.workspace, request).files),
-            rules=RULE_DIFF.ask(visit.workspace, request),
-        )
+        text = room.take(TEXT_DIFF.ask(visit.workspace, request).files)
+        sums = f"{item_sums(diff, Screen())} · {chance_words(diff)}" if diff else missing
+        yield Pair(names[0], name, diff, sums, text, RULE_DIFF.ask(visit.workspace, request))
 
 
-def _matrix(pairs: Sequence[Pair]) -> list[tuple[str, Sequence[float | None]]]:
-    """Return the items on which a side differs from the first one, with their scores under all sides."""
-    scores: dict[str, list[float | None]] = {}
-    flips: set[str] = set()
-    for number, pair in enumerate(pairs, 1):
-        for row in pair.items.rows if pair.items else ():
-            entry = scores.setdefault(row.item, [None] * (len(pairs) + 1))
-            entry[0] = row.before if row.before is not None else entry[0]
-            entry[number] = row.after
-            if row.change in CHANGED:
-                flips.add(row.item)
-    return [(item, scores[item]) for item in sorted(flips)]
+def _chosen(visit: Visit, names: Sequence[str], diffs: Sequence[ItemDiff], runs: Sequence[str]) -> Chosen:
+    """Return the items of ``diffs``, of the first version and each other one, that an address chooses."""
+    items = list(dict.fromkeys(row.item for diff in diffs for row in diff.rows))
+    if len(diffs) < len(names) - 1 or not items:
+        return Chosen(output_table(names), (), {}, {})
+    flaky = {
+        line.item for run in runs for line in ITEM_TABLE.ask(visit.workspace, ItemsRequest(run=run, flaky=True)).rows
+    }
+    every = [*outputs([diff.rows for diff in diffs], item_words(visit.workspace, names, items, ()), flaky)]
+    groups = {name: [row for row in every if fits(row)] for name, fits in FACETS.items()}
+    facet = visit.value("items")
+    facet = facet if facet in groups else "different" if groups["different"] else "all"
+    table, hidden, sort = output_table(names, partial(_leading, names)), visit.values("hide"), visit.value("sort")
+    table = replace(table, columns=tuple(column for column in table.columns if column.name not in hidden))
+    return Chosen(
+        table,
+        table.chosen(groups[facet], sort=sort),
+        {name: len(rows) for name, rows in groups.items() if rows},
+        {"items": facet, "sort": sort, "hide": hidden, "view": visit.value("view")},
+    )
+
+
+def _leading(names: Sequence[str], row: OutputRow, place: int) -> Cell:
+    """Return a cell that leads to the item under a version, next to the first one of the comparison."""
+    run, _, version = names[place].rpartition("/")
+    base = names[1 if place == 0 else 0].rpartition("/")
+    sides = (base[2] if base[0] == run else version, version)
+    a, b = sides if place else sides[::-1]
+    return Cell("", link=("run", run, "items", row.item) if run else (), query={"a": a, "b": b})
+
+
+def _asking(visit: Visit, names: Sequence[str], rows: Sequence[OutputRow]) -> list[OutputRow]:
+    """Return ``rows`` with what the items ask, which is read of single items."""
+    words = item_words(visit.workspace, names, [row.item for row in rows]) if rows else {}
+    return [replace(row, question=asked(words[row.item].question)) for row in rows]

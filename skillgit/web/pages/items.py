@@ -22,7 +22,8 @@ from skillgit.verbs.items import (
     item_picture,
     item_words,
 )
-from skillgit.view.item import asked, who_solves
+from skillgit.view.item import who_solves
+from skillgit.view.items import asked
 from skillgit.web.rendering import Answer, Page, Visit, download, page
 
 ROWS = 50  # items of a page

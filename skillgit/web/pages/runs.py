@@ -14,7 +14,6 @@ from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.skill_rules import rules
 from skillgit.errors import UsageError
 from skillgit.index.log_filter import Selection
-from skillgit.index.rows import RunRow
 from skillgit.index.spending import SpentStretch
 from skillgit.report import page as report_page
 from skillgit.verbs import browse
@@ -49,9 +48,7 @@ WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 1040, 240, 56, 64, 12, 34
 
 @page("/")
 def runs_page(visit: Visit) -> Answer:
-    key, chosen = visit.value("sort"), visit.values("show")
-    is_descending = visit.value("order") == "desc"
-    sort = f"{'-' * is_descending}{key}" if key else ""
+    sort, chosen = visit.value("sort"), visit.values("show")
     try:
         words = shlex.split(visit.value("q"))
     except ValueError:  # a quotation that does not end
@@ -70,7 +67,7 @@ def runs_page(visit: Visit) -> Answer:
     lines = browse.curves(visit.workspace, names, by, most=_CURVE_POINTS) if names else ()
     rows = listing.rows[offset : offset + SHOWN]
     columns, cells = LIST.drawn(rows, Surface.PAGE, now=visit.context.clock())
-    query = {name: visit.value(name) for name in ("q", *_CHOICES, "sort", "order") if visit.value(name)}
+    query = {name: visit.value(name) for name in ("q", *_CHOICES, "sort") if visit.value(name)}
     states = sorted({state(row) for row in listing.rows} | {"running", "stopped"})
     return Page(
         "runs.html",
@@ -81,7 +78,7 @@ def runs_page(visit: Visit) -> Answer:
         offset=offset,
         shown=SHOWN,
         query=query,
-        columns=[_heading(column, key, query, is_descending=is_descending) for column in columns],
+        columns=columns,
         cells=cells,
         sparks=sparks(browse.courses(visit.workspace, [row.name for row in rows])),
         choices=dict(zip(_CHOICES, (listing.skills, states, listing.environments, listing.models), strict=True)),
@@ -97,18 +94,6 @@ def runs_page(visit: Visit) -> Answer:
         left_out=max(0, len(chosen) - CURVES),
         most=CURVES,
     )
-
-
-def _heading(
-    column: Column[RunRow], key: str, query: Mapping[str, str], *, is_descending: bool
-) -> tuple[Column[RunRow], str, str]:
-    """Return a column with the address that sorts by it, the other way round the second time, and how it is sorted."""
-    if not column.key:
-        return column, "", ""
-    if column.key != key:
-        return column, address(**{**query, "sort": column.key, "order": "asc" if column.text else "desc"}), ""
-    order, direction = ("asc", "descending") if is_descending else ("desc", "ascending")
-    return column, address(**{**query, "sort": column.key, "order": order}), direction
 
 
 def sparks(courses: Mapping[str, Sequence[float]]) -> Mapping[str, str]:

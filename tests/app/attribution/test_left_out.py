@@ -7,6 +7,7 @@ from itertools import count
 import pytest
 from asking import ask
 from sample_run import RUN, clock_from, transitions
+from soaking import sampled
 
 from skillgit.app.attribution.why import why
 from skillgit.app.deliver.report import report
@@ -60,7 +61,7 @@ def surfaces(context, revision: str) -> dict[str, str]:
     }
 
 
-@pytest.mark.parametrize("status", SKIPPED)
+@pytest.mark.parametrize("status", sampled(SKIPPED, 3))
 def test_every_surface_tells_status_and_reason(status, history):
     context = history(status, reason="for the sake of it")
     for surface, text in surfaces(context, "v1").items():

@@ -7,6 +7,7 @@ import pytest
 from asking import ask
 from rule_run import UNITS, write_rule_run
 from sample_run import RUN
+from soaking import sampled
 
 from skillgit.app.attribution.rule_lineage import RuleWorth, known_worth
 from skillgit.app.attribution.why import why
@@ -53,18 +54,21 @@ def test_a_note_about_the_rule_is_told(noted, context) -> None:
 
 @pytest.mark.parametrize(
     "line",
-    [
-        "not json {ablation}",
-        '"ablation"',
-        NOTE | {"rules": 3},
-        NOTE | {"n": "many"},
-        NOTE | {"rules": [ROW | {"delta": "x"}]},
-        NOTE | {"rules": [ROW | {"score": 10**400}]},
-        NOTE | {"rules": [ROW | {"p": 10**400}]},
-        NOTE | {"rules": [ROW | {"score": float("nan")}]},
-        NOTE | {"rules": [ROW | {"fixed": 3}]},
-        NOTE | {"kind": "guess"},
-    ],
+    sampled(
+        [
+            "not json {ablation}",
+            '"ablation"',
+            NOTE | {"rules": 3},
+            NOTE | {"n": "many"},
+            NOTE | {"rules": [ROW | {"delta": "x"}]},
+            NOTE | {"rules": [ROW | {"score": 10**400}]},
+            NOTE | {"rules": [ROW | {"p": 10**400}]},
+            NOTE | {"rules": [ROW | {"score": float("nan")}]},
+            NOTE | {"rules": [ROW | {"fixed": 3}]},
+            NOTE | {"kind": "guess"},
+        ],
+        4,
+    ),
 )
 def test_a_damaged_note_is_left_out(noted, line) -> None:
     assert noted(line) == ()

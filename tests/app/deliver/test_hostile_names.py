@@ -15,9 +15,10 @@ import pytest
 from asking import ask
 from folding import folding_folder
 from hostile_names import ENTRY_NAMES, literal_tree, with_entries
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pygit2.enums import FileMode
+from soaking import examples
 
 from skillgit.app.deliver.export.folder import checkout, export_skill
 from skillgit.app.deliver.install import InstallRequest, Scope, install
@@ -90,7 +91,7 @@ def outside(home: Path, place: Path) -> dict[str, object]:
     return {path: held for path, held in seen(home).items() if not Path(path).is_relative_to(place)}
 
 
-@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(0.3)
 @given(names=st.lists(ENTRY_NAMES, min_size=1, max_size=3), folders=FOLDERS)
 @example(names=[b"x"], folders=[b".."])
 @example(names=[b"x"], folders=[b"a", b"..", b"..", b"..", b"y"])
@@ -116,7 +117,7 @@ def files_at(target: Path) -> set[str]:
     return {path.relative_to(target).as_posix() for path in target.rglob("*") if path.is_file()}
 
 
-@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@examples(0.3)
 @given(names=st.lists(ENTRY_NAMES, min_size=1, max_size=2), folders=FOLDERS)
 @example(names=[b"x"], folders=[b"..", b"..", b"..", b".."])
 @example(names=[b"../../../x"], folders=[])

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 from asking import ask
+from once import copy_folder
 from program import git
 from trained_runs import RUN, small_run, user
 
@@ -28,7 +29,7 @@ SKILL = "searchqa"
 @pytest.fixture(scope="module")
 def home(tmp_path_factory) -> Path:
     """A repository whose best version was released, and a release before it."""
-    folder = shutil.copytree(small_run(tmp_path_factory), tmp_path_factory.mktemp("whence") / "repository")
+    folder = copy_folder(small_run(tmp_path_factory), tmp_path_factory.mktemp("whence") / "repository")
     for setting in ("user.name=P", "user.email=p@example.org"):
         git("config", *setting.split("="), cwd=folder)
     promote(user(folder), "v1", release="1.0.0")

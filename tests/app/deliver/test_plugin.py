@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from asking import ask
@@ -104,11 +105,46 @@ def test_its_own_folder_is_replaced_and_check_only_looks(context):
     assert built(context, "plugin", "v0", check=True).state == "unchanged"
 
 
+AUTHOR = {"name", "email", "url"}
+FIELDS = {
+    "$schema": str,
+    **dict.fromkeys(["name", "version", "description", "homepage", "repository", "license"], str),
+    "author": dict,
+    "keywords": list,
+    "extensions": dict,
+}
+
+
+@pytest.mark.parametrize(("revisions", "name"), [(("best",), ""), (("v0",), "x" * 64), (("v1",), "a-1")])
+def test_it_is_an_agent_plugin_too(revisions, name, context):
+    """Hold both files against the rules of Agent Plugins 1.0.0, whose manifest and servers are closed shapes."""
+    result = built(context, "plugin", *revisions, name=name)
+    folder = context.directory / "plugin" / result.name
+    documents = {path: json.loads((folder / path).read_text()) for path in ("plugin.json", "mcp.json", ".mcp.json")}
+    manifest, servers, own = documents.values()
+    for document, path in ((manifest, "plugin"), (servers, "mcp")):
+        assert document["$schema"] == f"https://agent-plugins.org/schemas/1.0.0/{path}.schema.json"
+    assert all(isinstance(value, FIELDS[field]) for field, value in manifest.items())
+    assert re.fullmatch(r"(?!.*(?:--|\.\.))[a-z0-9](?:[a-z0-9.-]{0,62}[a-z0-9])?", manifest["name"])
+    assert manifest["author"].keys() <= AUTHOR
+    claude = json.loads((folder / ".claude-plugin/plugin.json").read_text())
+    assert {**claude, "$schema": manifest["$schema"]} == manifest
+    assert servers.keys() == {"$schema", "mcpServers"}
+    for server, entry in servers["mcpServers"].items():
+        assert entry.keys() <= {"type", "command", "args", "env", "cwd"}
+        assert entry["type"] == "stdio"
+        assert "/" not in entry["command"]
+        assert own["mcpServers"][server] == {field: entry[field] for field in ("command", "args")}
+    assert all((folder / "skills" / skill.name / "SKILL.md").is_file() for skill in result.skills)
+
+
 def test_what_names_no_plugin_is_refused(context):
     with pytest.raises(UsageError, match="named twice"):
         built(context, "plugin", "v0", "v1")
     with pytest.raises(SkillError, match="not a valid name of a plug-in"):
         built(context, name="../x")
+    with pytest.raises(SkillError, match="not a valid name of a plug-in"):
+        built(context, name="x" * 65)
 
 
 def test_a_credential_is_not_published(context):

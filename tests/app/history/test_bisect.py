@@ -1,11 +1,11 @@
 from __future__ import annotations
 
-import shutil
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 from asking import ask
+from once import copy_folder
 from program import git, skillgit
 from sample_run import RUN
 from trained_runs import RUN as SMALL
@@ -105,7 +105,7 @@ def test_a_version_that_nobody_measured_is_no_end(context):
 
 @pytest.fixture
 def trained(tmp_path_factory, tmp_path) -> Path:
-    return shutil.copytree(small_run(tmp_path_factory), tmp_path / "repository")
+    return copy_folder(small_run(tmp_path_factory), tmp_path / "repository")
 
 
 def fixed_item(repository: Path) -> tuple[str, int]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import shutil
 import sqlite3
 from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
 from asking import ask
+from once import copy_folder
 from program import QUICK, attempt, new_repository, skillgit
 from trained_runs import small_run, user
 
@@ -95,7 +95,7 @@ def test_elsewhere_and_in_the_past_nobody_knows(tmp_path):
 
 @pytest.mark.parametrize("origin", [origin for origin in Origin if origin.intervenes])
 def test_an_intervention_that_was_stopped_is_told_on_a_finished_run(origin, tmp_path_factory, tmp_path):
-    repository = shutil.copytree(small_run(tmp_path_factory), tmp_path / "repository")
+    repository = copy_folder(small_run(tmp_path_factory), tmp_path / "repository")
     found = ask(status, user(repository))
     assert found.unfinished == ()
     number = found.head.version + 1 if origin is Origin.RESTORE else 1

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import shutil
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import count
 from typing import TYPE_CHECKING
 
 import pytest
-from once import once
+from once import copy_folder, once
 from program import QUICK, git, new_repository, skillgit
 
 from skillgit.app.workspace.context import Context
@@ -68,7 +67,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def repository(trained: Path, tmp_path: Path) -> Path:
-    return shutil.copytree(trained, tmp_path / "repository")
+    return copy_folder(trained, tmp_path / "repository")
 
 
 @pytest.fixture

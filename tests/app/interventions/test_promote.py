@@ -7,6 +7,7 @@ import pygit2
 import pytest
 from asking import ask
 from sample_run import PATH, RUN, seed_skill, write_run
+from soaking import sampled_rows
 
 from skillgit.app.history.status import status
 from skillgit.app.interventions.promote import promote
@@ -174,14 +175,17 @@ def test_a_link_out_of_the_skill_is_not_brought_to_main(context, repo, home, tmp
 @pytest.mark.usefixtures("home")
 @pytest.mark.parametrize(
     ("change", "counts"),
-    [
-        ({}, True),
-        ({"target": "openai_compatible/gpt-5-mini"}, False),
-        ({"environment": "another"}, False),
-        ({"item_set": "0123456789ab"}, False),
-        ({"judge": "claude_chat/judge"}, False),
-        ({"scored": 0, "hard": 0.0}, False),
-    ],
+    sampled_rows(
+        [
+            ({}, True),
+            ({"target": "openai_compatible/gpt-5-mini"}, False),
+            ({"environment": "another"}, False),
+            ({"item_set": "0123456789ab"}, False),
+            ({"judge": "claude_chat/judge"}, False),
+            ({"scored": 0, "hard": 0.0}, False),
+        ],
+        3,
+    ),
     ids=lambda change: ", ".join(change) if isinstance(change, dict) else "",
 )
 def test_a_note_measured_otherwise_than_the_run_is_no_score_of_the_version(context, repo, change, counts):

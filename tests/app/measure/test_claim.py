@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from asking import ask
+from once import copy_folder
 from program import QUICK, git, skillgit
 from sample_run import MODELS, clock_from, evaluation, rows, transitions
 from sample_run import RUN as SAMPLE
@@ -52,7 +53,7 @@ def keygen(*words: str | Path) -> None:
 def desk(tmp_path_factory) -> Path:
     """A folder with a trained repository, a clone with evidence, two keys, and a file of signers with one of them."""
     folder = tmp_path_factory.mktemp("claims")
-    shutil.copytree(small_run(tmp_path_factory), folder / "mine")
+    copy_folder(small_run(tmp_path_factory), folder / "mine")
     for name in ("key", "other"):
         keygen("-t", "ed25519", "-N", "", "-C", "", "-f", folder / name)
     kind, public, *_ = (folder / "key.pub").read_text().split()
@@ -332,7 +333,7 @@ def test_replies_are_scored_by_the_configuration_that_is_named(desk):
 
 def test_a_folder_alone_is_compared(desk, tmp_path):
     git("checkout", "-q", "--detach", f"origin/best/{RUN}", cwd=desk / "clone")
-    folder = shutil.copytree(desk / "clone/skills/searchqa", tmp_path / "searchqa")
+    folder = copy_folder(desk / "clone/skills/searchqa", tmp_path / "searchqa")
     alone = checked(desk, inside=str(tmp_path), folder="searchqa")
     assert (alone.recomputation.agreeing, alone.recomputation.wording, alone.exit_code) == (3, "in part", 21)
     (folder / "SKILL.md").write_text("---\nname: searchqa\n---\nObey.\n")

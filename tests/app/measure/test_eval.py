@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import signal
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from asking import ask
+from once import copy_folder
 from program import git, refs, skillgit
 from trained_runs import small_run
 
@@ -65,7 +65,7 @@ class Eyes:
 
 @pytest.fixture
 def repository(tmp_path_factory: pytest.TempPathFactory, tmp_path: Path) -> Path:
-    return shutil.copytree(small_run(tmp_path_factory), tmp_path / "repository")
+    return copy_folder(small_run(tmp_path_factory), tmp_path / "repository")
 
 
 USERS = count()

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 import json
-import shutil
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 from asking import ask
+from once import copy_folder
 from program import git, refs, skillgit
 from trained_runs import RUN, Quiet, small_run, user
 
@@ -38,7 +39,7 @@ FEW = ("evaluation.sel_env_num=5",)
 
 @pytest.fixture
 def repository(tmp_path_factory, tmp_path) -> Path:
-    return shutil.copytree(small_run(tmp_path_factory), tmp_path / "repository")
+    return copy_folder(small_run(tmp_path_factory), tmp_path / "repository")
 
 
 def text_of(repository: Path, revision: str) -> str:
@@ -180,6 +181,26 @@ def test_a_base_with_the_full_score_is_no_want_of_items():
         word, reason, code = conclusion(rule, compare(rule, full, full, {}), recorded_only=False)
         assert (word, code) == ("fails", ExitCode.NO)
         assert reason.startswith("the base has the full score")
+
+
+@pytest.mark.parametrize("items", [3, 5, 8, 40, 400])
+@pytest.mark.parametrize("left", [1, 2, 3])
+def test_the_number_of_items_is_named_as_the_lack_only_where_more_of_the_same_would_help(items, left):
+    solved = {f"q{n}": replace(PERFECT, hard=float(n >= left), soft=float(n >= left)) for n in range(items)}
+    base = Evaluation(split=Split.SELECTION, item_set="", outcomes=solved, seed=0)
+    word, reason, _ = conclusion(
+        GateRule(policy=PAIRED), compare(GateRule(policy=PAIRED), base, base, {}), recorded_only=False
+    )
+    if items < 5:
+        assert (word, reason) == (
+            "underpowered",
+            f"{items} items are too few for the paired test at alpha 0.05 to find any gain",
+        )
+    else:
+        assert (word, "are too few" in reason) == ("underpowered", False)
+        assert (
+            f"the base scores {1 - left / items:.4f} on {items} items, and what is left to gain is too little" in reason
+        )
 
 
 def test_a_tie_passes_only_where_no_loss_is_enough(repository):

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import shutil
 from itertools import permutations
 from typing import TYPE_CHECKING
 
 import pytest
 from asking import ask
-from once import once
+from once import copy_folder, once
 from program import QUICK, attempt, git, new_repository, skillgit
 from soaking import soak
 from trained_runs import Quiet, user
@@ -40,7 +39,7 @@ def alike(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def repository(alike: Path, tmp_path: Path) -> Path:
-    return shutil.copytree(alike, tmp_path / "repository")
+    return copy_folder(alike, tmp_path / "repository")
 
 
 def measure(repository: Path, *revisions: str, **request):
@@ -79,7 +78,7 @@ def test_notes_land_on_the_commits_that_were_measured_with_their_own_outcomes(al
     commits = {name: ask(resolve, user(alike), name).commit for name in names}
     own = {}
     for place, chosen in enumerate([(name,) for name in names] + list(permutations(names, 2)) + [names]):
-        repository = shutil.copytree(alike, tmp_path / str(place))
+        repository = copy_folder(alike, tmp_path / str(place))
         if command == "retest":
             request = EvalRequest(revisions=chosen)
             found = ask(retest, user(repository), request, Quiet())

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import shutil
 from typing import TYPE_CHECKING
 
 import pytest
 from asking import ask
+from once import copy_folder
 from program import git
 from trained_runs import RUN, Quiet, small_run, user
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @pytest.fixture
 def edited(tmp_path_factory, tmp_path) -> tuple[Path, str]:
     """A run whose newest version somebody edited by hand, and that version."""
-    folder = shutil.copytree(small_run(tmp_path_factory), tmp_path / "repository")
+    folder = copy_folder(small_run(tmp_path_factory), tmp_path / "repository")
     git("checkout", "-q", f"run/{RUN}", cwd=folder)
     (document,) = folder.glob("skills/*/SKILL.md")
     document.write_text(f"{document.read_text()}\nBy hand.\n")

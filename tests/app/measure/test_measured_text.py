@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
 import pytest
 from asking import ask
+from once import copy_folder
 from program import git, refs, skillgit
 from trained_runs import RUN, Quiet, small_run, user
 
@@ -31,7 +31,7 @@ FEW = ("evaluation.sel_env_num=3",)
 
 @pytest.fixture
 def folder(tmp_path_factory, tmp_path) -> Path:
-    return shutil.copytree(small_run(tmp_path_factory), tmp_path / "repository")
+    return copy_folder(small_run(tmp_path_factory), tmp_path / "repository")
 
 
 def edit(folder: Path, text: str = NEW_RULE) -> None:

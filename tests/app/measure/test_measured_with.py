@@ -7,7 +7,9 @@ import shutil
 from pathlib import Path
 
 import pytest
+from once import copy_folder
 from program import QUICK, Done, attempt, git, skillgit
+from soaking import sampled
 from trained_runs import ONE_CANDIDATE, RUN, small_run
 
 pytestmark = pytest.mark.slow
@@ -19,7 +21,7 @@ KEY = "env.data_path"
 def pulled(tmp_path_factory) -> Path:
     """A clone with two runs of one skill: the older one is whole, the newest one names data that only its user has."""
     folder = tmp_path_factory.mktemp("pulled")
-    theirs = shutil.copytree(small_run(tmp_path_factory), folder / "theirs")
+    theirs = copy_folder(small_run(tmp_path_factory), folder / "theirs")
     rows = [{"question": f"Mill {n} burned down in {1800 + n}. When?", "answer": str(1800 + n)} for n in range(12)]
     (theirs / "mine.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     data = ("-o", f"{KEY}=mine.jsonl", "-o", "train.num_epochs=1", "-o", "evaluation.eval_test=false")
@@ -56,7 +58,7 @@ COMMANDS = {
 }
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", sampled(COMMANDS, 3))
 def test_an_incomplete_newest_configuration_is_an_error_that_names_its_keys(pulled, name):
     before = notes(pulled)
     done = attempt(*COMMANDS[name], cwd=pulled)
@@ -68,7 +70,7 @@ def test_an_incomplete_newest_configuration_is_an_error_that_names_its_keys(pull
 
 
 def test_with_the_keys_given_the_newest_run_is_the_one_that_judges(pulled, tmp_path):
-    here = shutil.copytree(pulled, tmp_path / "here")
+    here = copy_folder(pulled, tmp_path / "here")
     data = "mine.jsonl"
     shutil.copy(pulled.parent / "theirs/mine.jsonl", here / data)
     words = ("gate", "--base", "main", "--head", "change", "-o", f"{KEY}={data}")
@@ -94,7 +96,7 @@ def test_with_the_keys_given_the_newest_run_is_the_one_that_judges(pulled, tmp_p
 
 @pytest.fixture
 def repository(tmp_path_factory, tmp_path) -> Path:
-    return shutil.copytree(small_run(tmp_path_factory), tmp_path / "repository")
+    return copy_folder(small_run(tmp_path_factory), tmp_path / "repository")
 
 
 MEASURING = {
@@ -109,7 +111,7 @@ MEASURING = {
 }
 
 
-@pytest.mark.parametrize("name", MEASURING)
+@pytest.mark.parametrize("name", sampled(MEASURING, 2))
 def test_every_measurement_names_run_or_configuration_target_and_data(repository, name):
     done = attempt(*MEASURING[name], cwd=repository)
     reason = f" (the run of {MEASURING[name][1]})" if name in {"eval", "eval --against", "eval --model"} else ""
@@ -132,13 +134,16 @@ def test_a_note_says_by_which_configuration_and_on_which_data(repository):
 
 @pytest.mark.parametrize(
     "words",
-    [
-        ("eval", "one/v0"),
-        ("eval", "main"),
-        ("eval", "--fresh", "--sample", "5", "one/v0"),
-        ("ablate", "one/v0"),
-        ("cherry-pick", "--rejected", "--run", "one"),
-    ],
+    sampled(
+        [
+            ("eval", "one/v0"),
+            ("eval", "main"),
+            ("eval", "--fresh", "--sample", "5", "one/v0"),
+            ("ablate", "one/v0"),
+            ("cherry-pick", "--rejected", "--run", "one"),
+        ],
+        3,
+    ),
     ids=" ".join,
 )
 def test_the_samples_of_an_environment_stand_for_nobody_s_own_tasks(tmp_path, words):

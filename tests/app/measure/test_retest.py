@@ -1,12 +1,12 @@
 from __future__ import annotations
 
 import json
-import shutil
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 from asking import ask
+from once import copy_folder
 from program import git, refs
 from trained_runs import RUN, Quiet, small_run, user
 
@@ -30,7 +30,7 @@ OTHER = "offline/other"
 
 @pytest.fixture
 def trained(tmp_path_factory, tmp_path) -> Path:
-    return shutil.copytree(small_run(tmp_path_factory), tmp_path / "repository")
+    return copy_folder(small_run(tmp_path_factory), tmp_path / "repository")
 
 
 @pytest.fixture

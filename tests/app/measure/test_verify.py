@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -9,6 +8,7 @@ import pytest
 from asking import ask
 from hypothesis import given
 from hypothesis import strategies as st
+from once import copy_folder
 from program import git, refs
 from sample_run import RUN as SAMPLE
 from sample_run import clock_from, evaluation, rows, transitions
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def trained(tmp_path_factory, tmp_path) -> Path:
-    return shutil.copytree(small_run(tmp_path_factory), tmp_path / "repository")
+    return copy_folder(small_run(tmp_path_factory), tmp_path / "repository")
 
 
 def verified(repository: Path, revision: str, *, sample: int = 10, watcher: Quiet | None = None, **request):

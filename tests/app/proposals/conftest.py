@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import shutil
 from typing import TYPE_CHECKING
 
 import pytest
-from once import once
+from once import copy_folder, once
 from town_host import fill, make_host
 
 if TYPE_CHECKING:
@@ -21,7 +20,7 @@ def two_skills(tmp_path_factory) -> Path:
 
 @pytest.fixture
 def repository(two_skills, tmp_path) -> Path:
-    return shutil.copytree(two_skills, tmp_path / "repository")
+    return copy_folder(two_skills, tmp_path / "repository")
 
 
 @pytest.fixture

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 from pathlib import Path
 
 import pytest
+from once import copy_folder
 from program import git, python, refs, skillgit
 from soaking import soak
 from town_host import make_host
@@ -40,7 +40,7 @@ def end(repository: Path, host: Path) -> tuple[object, ...]:
 @pytest.fixture(scope="module")
 def unbroken(two_skills, tmp_path_factory):
     folder = tmp_path_factory.mktemp("unbroken")
-    repository = shutil.copytree(two_skills, folder / "repository")
+    repository = copy_folder(two_skills, folder / "repository")
     host = make_host(repository, folder)
     assert propose(repository, host) == 0
     return end(repository, host)

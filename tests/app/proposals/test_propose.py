@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from asking import ask
-from once import once
+from once import copy_folder, once
 from program import git, refs
 from town_host import TOWN as EVENTS
 from town_host import make_host, tasks
@@ -80,7 +80,7 @@ def edit(repository: Path, old: str, new: str, *, branch: str = "main") -> None:
 @pytest.fixture(scope="session")
 def filled(two_skills, tmp_path_factory) -> Path:
     def fill(folder: Path) -> None:
-        report = proposed(shutil.copytree(two_skills, folder / "repository"), "town")
+        report = proposed(copy_folder(two_skills, folder / "repository"), "town")
         assert [proposal.answer for proposal in report.proposals] == [Upshot.PROPOSED]
 
     return once(tmp_path_factory, "one-proposal", fill) / "repository"
@@ -89,7 +89,7 @@ def filled(two_skills, tmp_path_factory) -> Path:
 @pytest.fixture
 def one(filled, tmp_path) -> Path:
     """A repository with a proposal of the skill town."""
-    return shutil.copytree(filled, tmp_path / "one")
+    return copy_folder(filled, tmp_path / "one")
 
 
 def test_it_is_one_commit_that_changes_one_skill_and_says_why(filled, two_skills):
@@ -223,7 +223,7 @@ def test_an_edit_that_is_the_version_needs_no_proposal(filled, repository):
 
 @pytest.mark.soak
 def test_where_both_cannot_be_measured_together_the_pin_holds(repository):
-    calls = proposed(shutil.copytree(repository, repository.parent / "unedited"), "town").cost.calls
+    calls = proposed(copy_folder(repository, repository.parent / "unedited"), "town").cost.calls
     edit_now = lambda: edit(repository, "from the text.", "from the text alone.")  # noqa: E731
     report = proposed(repository, "town", meanwhile=edit_now, max_calls=calls)
     proposal = report.proposals[0]
@@ -259,7 +259,7 @@ def test_where_one_fails_the_others_go_on(repository):
 
 @pytest.mark.soak
 def test_caps_are_for_all_skills_and_the_same_command_goes_on(repository, two_skills, tmp_path):
-    whole = proposed(shutil.copytree(two_skills, tmp_path / "whole")).cost.calls
+    whole = proposed(copy_folder(two_skills, tmp_path / "whole")).cost.calls
     first = proposed(repository, max_calls=whole - 4)
     assert [proposal.answer for proposal in first.proposals] == [Upshot.PROPOSED, Upshot.UNFINISHED]
     assert (first.exit_code, first.cost.calls <= whole - 4) == (ExitCode.BUDGET, True)
@@ -435,10 +435,10 @@ def test_changed_tasks_make_another_run_of_what_was_begun(repository):
 
 @pytest.mark.soak
 def test_a_runner_that_keeps_the_ledger_alone_gets_on_with_the_same_cap_each_time(two_skills, tmp_path):
-    whole = proposed(shutil.copytree(two_skills, tmp_path / "whole"), "town").cost.calls
+    whole = proposed(copy_folder(two_skills, tmp_path / "whole"), "town").cost.calls
     spendings = []
     for night in range(9):
-        runner = shutil.copytree(two_skills, tmp_path / f"runner-{night}")
+        runner = copy_folder(two_skills, tmp_path / f"runner-{night}")
         if night:
             ledger = tmp_path / f"runner-{night - 1}" / ".git/skillgit"
             shutil.copytree(ledger, runner / ".git/skillgit", dirs_exist_ok=True)

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 from documents import DOCS, blocks
+from once import copy_folder
 from program import git, refs, surroundings
 from town_host import make_host
 
@@ -79,7 +80,7 @@ def runner(repository, tmp_path):
             elif action == "actions/cache/save":
                 shutil.rmtree(cache, ignore_errors=True)
                 for name in kept:
-                    shutil.copytree(workspace / name, cache / name)
+                    copy_folder(workspace / name, cache / name)
             elif step["name"] == "Propose what is better":
                 environment = workflow["env"] | {
                     "PATH": f"{host / 'bin'}{os.pathsep}{os.environ['PATH']}",

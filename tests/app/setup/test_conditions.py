@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -11,7 +10,7 @@ import pytest
 from asking import ask
 from hypothesis import given
 from hypothesis import strategies as st
-from once import once
+from once import copy_folder, once
 from program import QUICK, new_repository, skillgit
 from soaking import sampled
 from trained_runs import user
@@ -154,7 +153,7 @@ def test_within_a_run_nothing_differs(runs):
 
 
 def test_a_retest_under_another_model_names_it_first_and_tests_nothing(runs, tmp_path):
-    repository = shutil.copytree(runs, tmp_path / "repository")
+    repository = copy_folder(runs, tmp_path / "repository")
     text = skillgit("eval", "--fresh", "one/best", "--model", "offline/agent", "-q", "--no-note", cwd=repository).out
     assert text.splitlines()[0] == "! target differs: offline/reader against offline/agent"
     assert "p 0." not in text
@@ -164,7 +163,7 @@ def test_a_retest_under_another_model_names_it_first_and_tests_nothing(runs, tmp
 
 
 def test_verify_and_eval_say_that_parameters_are_others(runs, tmp_path):
-    repository = shutil.copytree(runs, tmp_path / "repository")
+    repository = copy_folder(runs, tmp_path / "repository")
     said = "the parameters are calls.temperature=0.7 here, and were calls.temperature=none in run one"
     options = ("-o", "calls.temperature=0.7", "-q", "--no-note")
     verified = skillgit("eval", "--fresh", "--sample", "20", "one/best", *options, "--json", cwd=repository, code=1)

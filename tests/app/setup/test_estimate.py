@@ -13,8 +13,9 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from soaking import examples
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "engine"))
 
@@ -32,7 +33,7 @@ from skillgit.domain.evaluation import Scored, Split
 from skillgit.domain.ids import text_digest
 from skillgit.domain.trajectory import Rollout, Trajectory
 from skillgit.engine.method_settings import MethodSettings
-from skillgit.engine.minibatches import Cutter
+from skillgit.engine.reflect import Cutter
 from skillgit.plugin.backend import flatten, system, user
 from skillgit.plugin.environment import CallBounds
 from skillgit.strategies.compose import Compose
@@ -212,7 +213,7 @@ runs = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=40)
+@examples(0.7)
 @given(
     sections=runs, counts=st.tuples(sizes, sizes, sizes), judged=st.booleans(), share=st.sampled_from([0.0, 0.3, 1.0])
 )

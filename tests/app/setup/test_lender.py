@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import pytest
 from sample_run import START, started
+from soaking import sampled_rows
 
 from skillgit.app.setup.basis import Lender, find_lender
 from skillgit.app.workspace.revision import DEFAULT_RUN
@@ -37,37 +38,40 @@ def found(context, skill: str = MINE) -> Lender | None:
 
 @pytest.mark.parametrize(
     ("runs", "chosen", "lender"),
-    [
-        ([("a", MINE, REAL)], "", ("a", "the only run of this skill")),
-        ([("a", MINE, OFFLINE)], "", ("a", "the only run of this skill")),
-        ([("a", MINE, REAL), ("b", MINE, REAL)], "", ("b", "the newest run of this skill")),
-        ([("a", MINE, REAL), ("b", MINE, REAL)], "a", ("a", "the default run")),
-        ([("a", MINE, OFFLINE), ("b", MINE, REAL)], "a", ("a", "the default run")),
-        (
-            [("a", MINE, REAL), ("b", MINE, OFFLINE)],
-            "",
-            ("a", "the newest run of this skill; newer ones are rehearsals"),
-        ),
-        (
-            [("a", MINE, HALF), ("b", MINE, WRONG_JUDGE)],
-            "",
-            ("a", "the newest run of this skill; newer ones are rehearsals"),
-        ),
-        ([("a", MINE, OFFLINE), ("b", MINE, OFFLINE)], "", ("b", "the newest run of this skill")),
-        (
-            [("a", MINE, REAL), ("b", OTHER, REAL)],
-            "b",
-            ("a", "the only run of this skill; the default run trains another skill"),
-        ),
-        (
-            [("a", MINE, REAL), ("b", MINE, REAL), ("c", OTHER, REAL)],
-            "c",
-            ("b", "the newest run of this skill; the default run trains another skill"),
-        ),
-        ([("a", OTHER, REAL)], "a", None),
-        ([("a", OTHER, REAL)], "", None),
-        ([], "", None),
-    ],
+    sampled_rows(
+        [
+            ([("a", MINE, REAL)], "", ("a", "the only run of this skill")),
+            ([("a", MINE, OFFLINE)], "", ("a", "the only run of this skill")),
+            ([("a", MINE, REAL), ("b", MINE, REAL)], "", ("b", "the newest run of this skill")),
+            ([("a", MINE, REAL), ("b", MINE, REAL)], "a", ("a", "the default run")),
+            ([("a", MINE, OFFLINE), ("b", MINE, REAL)], "a", ("a", "the default run")),
+            (
+                [("a", MINE, REAL), ("b", MINE, OFFLINE)],
+                "",
+                ("a", "the newest run of this skill; newer ones are rehearsals"),
+            ),
+            (
+                [("a", MINE, HALF), ("b", MINE, WRONG_JUDGE)],
+                "",
+                ("a", "the newest run of this skill; newer ones are rehearsals"),
+            ),
+            ([("a", MINE, OFFLINE), ("b", MINE, OFFLINE)], "", ("b", "the newest run of this skill")),
+            (
+                [("a", MINE, REAL), ("b", OTHER, REAL)],
+                "b",
+                ("a", "the only run of this skill; the default run trains another skill"),
+            ),
+            (
+                [("a", MINE, REAL), ("b", MINE, REAL), ("c", OTHER, REAL)],
+                "c",
+                ("b", "the newest run of this skill; the default run trains another skill"),
+            ),
+            ([("a", OTHER, REAL)], "a", None),
+            ([("a", OTHER, REAL)], "", None),
+            ([], "", None),
+        ],
+        4,
+    ),
 )
 def test_the_default_run_goes_first_then_the_newest_with_language_models_then_the_newest(
     runs, chosen, lender, context, repo

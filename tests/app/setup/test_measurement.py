@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 from typing import TYPE_CHECKING
 
 import pytest
 from asking import ask
+from once import copy_folder
+from soaking import sampled
 from trained_runs import RUN, Quiet, small_run, user
 
 from skillgit.app.interventions.ablate import ablate
@@ -48,10 +49,10 @@ class Eyes(Quiet):
 
 @pytest.fixture
 def trained(tmp_path_factory, tmp_path) -> Path:
-    return shutil.copytree(small_run(tmp_path_factory), tmp_path / "repository")
+    return copy_folder(small_run(tmp_path_factory), tmp_path / "repository")
 
 
-@pytest.mark.parametrize("name", WORK)
+@pytest.mark.parametrize("name", sampled(WORK, 3))
 def test_a_cap_ends_it_with_its_cost_and_the_same_command_asks_the_rest(name, trained):
     use, request, values = WORK[name]
     plan = ask(use, user(trained), request(**values, dry_run=True), Quiet())
@@ -67,7 +68,7 @@ def test_a_cap_ends_it_with_its_cost_and_the_same_command_asks_the_rest(name, tr
     assert (result.cost.calls, eyes.calls) == (whole - half, [])
 
 
-@pytest.mark.parametrize("name", WORK)
+@pytest.mark.parametrize("name", sampled(WORK, 3))
 def test_what_it_rests_on_and_its_plan_are_said_before_the_first_call(name, trained):
     use, request, values = WORK[name]
     eyes = Eyes()

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
 from dataclasses import replace
 from datetime import UTC, datetime
 from random import Random
 
 import pytest
 from contexts import context_in
+from once import copy_folder
 from own_plugins import edit, write_plugins
 from program import new_repository, skillgit
+from soaking import sampled
 
 from skillgit.app.measure.pull_request_verdicts import KnownOutcomes
 from skillgit.app.recorded import evidence_json
@@ -24,7 +25,7 @@ from skillgit.calls.client import Calls, Caps
 from skillgit.calls.ledger import Ledger
 from skillgit.domain.evaluation import Split
 from skillgit.engine.rollout import roll_out
-from skillgit.engine.session import Monitor, Session
+from skillgit.engine.search import Monitor, Session
 from skillgit.index import queries
 from skillgit.plugin.plugin_identity import PluginSource
 from skillgit.store.history_reader import read_run
@@ -107,7 +108,7 @@ OVERRIDES = {
 }
 
 
-@pytest.mark.parametrize("name", OVERRIDES)
+@pytest.mark.parametrize("name", sampled(OVERRIDES, 4))
 def test_another_setting_is_measured_anew(bench, name):
     assert bench.rollouts(OVERRIDES[name]) == 3
     assert bench.rollouts() == bench.rollouts(OVERRIDES[name]) == 0
@@ -129,7 +130,7 @@ def test_nothing_that_decides_no_outcome_is_measured_anew(bench, tmp_path):
     (bench.folder / "notes.py").write_text("unrelated = 1\n")
     os.utime(bench.folder / "scoring.py", (0, 0))
     assert bench.rollouts("calls.concurrency=3", "train.num_epochs=2") == 0
-    elsewhere = Bench(shutil.copytree(bench.folder, tmp_path / "another" / "place"))
+    elsewhere = Bench(copy_folder(bench.folder, tmp_path / "another" / "place"))
     elsewhere.ledger = bench.ledger
     assert elsewhere.rollouts() == 0
 

@@ -8,8 +8,8 @@ import pytest
 from wire import wire_server
 
 from skillgit.app.sources.requests import DraftRequest
-from skillgit.app.sources.tasks_draft import draft
-from skillgit.errors import FatalBackendError, ServiceError, UsageError
+from skillgit.app.sources.tasks_draft import RubricWriter, draft
+from skillgit.errors import ConfigError, FatalBackendError, ServiceError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -84,10 +84,26 @@ def test_without_a_usable_draft_nothing_is_written(empty, reply: object):
 
 
 @pytest.mark.usefixtures("skill")
-def test_rules_without_a_language_model_say_that_they_cannot(empty):
-    with pytest.raises(FatalBackendError, match="does not know the task 'Draft tasks'") as caught:
-        draft(empty, request(limit=3))
-    assert "needs a language model" in caught.value.hint
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_fixed_rules_draft_nothing_and_a_plan_promises_nothing_of_them(empty, dry_run):
+    ways = {
+        "optimizer": ("drafting needs", lambda: draft(empty, request(limit=3, dry_run=dry_run))),
+        "judge": ("criteria need", lambda: RubricWriter(empty, request(rubric=True, dry_run=dry_run))),
+    }
+    for role, (need, ask) in ways.items():
+        with pytest.raises(ConfigError, match=f"{need} a language model, and offline/analyst follows") as refusal:
+            ask()
+        assert f"-o model.{role}_backend=" in refusal.value.hint
+    assert not (empty.directory / FILE).exists()
+
+
+@pytest.mark.usefixtures("skill")
+def test_a_key_that_is_missing_is_the_hint_and_not_another_model(empty, monkeypatch):
+    monkeypatch.delenv("NO_SUCH_KEY", raising=False)
+    words = ("model.optimizer_backend=openai_chat", "model.optimizer=m", "model.openai_chat_api_key_env=NO_SUCH_KEY")
+    with pytest.raises(FatalBackendError, match="no key in the environment variable NO_SUCH_KEY") as refusal:
+        draft(empty, request(overrides=words))
+    assert refusal.value.hint.startswith("export NO_SUCH_KEY")
 
 
 def test_so_many_drafts_cannot_be_asked_for(empty):

@@ -17,6 +17,7 @@ from skillgit.app.sources.data_fetch import DataSelection
 from skillgit.app.sources.data_fetch import fetch as fetch_selection
 from skillgit.app.sources.public_data import contents, downloads
 from skillgit.errors import ConflictError, DataError, NotFoundError, ServiceError, UnsafeNameError, UsageError
+from skillgit.plugin.plugin_identity import install_command
 
 COMMIT = "c0ffee" + 34 * "0"
 RIDDLES = "riddles.py:Riddles"
@@ -185,7 +186,7 @@ def test_without_the_extra_it_says_what_to_install_or_to_place(user, monkeypatch
     monkeypatch.setattr(downloads, "find_spec", lambda _: None)
     with pytest.raises(UsageError, match="needs the extra 'data'") as missing:
         fetch(user, RIDDLES)
-    assert missing.value.hint == "pip install 'skillgit[data]'; or place riddles.jsonl and name it with env.data_path"
+    assert missing.value.hint == f"{install_command('data')}; or place riddles.jsonl and name it with env.data_path"
 
 
 def rewrite(user, old: str, new: str) -> None:
@@ -201,7 +202,8 @@ def test_data_that_nobody_may_pass_on_are_placed_by_hand(user, hub):
     assert hub.asked == []
     assert by_hand.value.hint == "place riddles.jsonl and name it with env.data_path"
     (user.directory / "own.py").write_text(
-        "from types import SimpleNamespace\nclass Own:\n    info = SimpleNamespace(name='own', public=None)\n"
+        "from skillgit.plugin.environment import EnvironmentInfo\n"
+        "class Own:\n    info = EnvironmentInfo(name='own', summary='', fields={}, scorer='', source='')\n"
     )
     with pytest.raises(NotFoundError, match="own names no public data"):
         fetch(user, "own.py:Own")

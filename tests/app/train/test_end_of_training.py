@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import shlex
-import shutil
 
 import pytest
+from once import copy_folder
 from program import QUICK, new_repository, skillgit
 from trained_runs import RUN, small_run
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def repository(tmp_path_factory, tmp_path):
-    return shutil.copytree(small_run(tmp_path_factory), tmp_path / "repository")
+    return copy_folder(small_run(tmp_path_factory), tmp_path / "repository")
 
 
 def test_the_end_has_gain_interval_and_p_and_the_next_command_works_as_it_is_typed(repository):

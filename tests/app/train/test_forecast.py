@@ -3,7 +3,7 @@
 import pytest
 
 from skillgit.app.train.forecast import Forecast, Workload
-from skillgit.engine.session import Progress, Stage
+from skillgit.engine.search import Progress, Stage
 
 WORK = Workload(epochs=2, per_epoch=2, batch=4, selection=10, reflects=False, slow=6, end=30)
 STEP = 4 + 10

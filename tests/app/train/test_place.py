@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from soaking import soak
 
 from skillgit.app.train.starting_point import init
 from skillgit.errors import ConflictError, NotFoundError, UsageError
@@ -43,7 +44,7 @@ def home(empty):
 
 @pytest.mark.parametrize("path", PLACES)
 @pytest.mark.parametrize("is_committed", [True, False])
-@pytest.mark.parametrize("form", ["{}", "{}/", "{}/SKILL.md"])
+@pytest.mark.parametrize("form", ["{}", soak("{}/"), soak("{}/SKILL.md")])
 def test_a_skill_inside_of_the_repository_is_used_where_it_is(home, path, is_committed, form):
     write(home.directory, path)
     if is_committed:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 from pathlib import Path
 
 import pytest
 from contexts import context_in
-from program import git
+from program import git, refs
 
 from skillgit.app.train.requests import SkillTraining
 from skillgit.app.train.train import plan_train, train
-from skillgit.errors import BudgetError, ConfigError
+from skillgit.domain.event_kinds import EventKind
+from skillgit.errors import BudgetError, ConfigError, ConflictError
 from skillgit.store.history_reader import read_run
 from skillgit.store.repo import Repo
 from skillgit.view.progress import SilentWatcher
@@ -111,3 +114,35 @@ def test_what_train_refuses_a_dry_run_refuses(folder, change):
             ask()
         errors.append((error.value.message, error.value.hint))
     assert errors[0] == errors[1]
+
+
+def test_a_run_whose_branch_is_checked_out_is_not_gone_on_with(folder, tmp_path_factory):
+    stopped_at(folder, 14)
+    context, beside = context_in(folder), tmp_path_factory.mktemp("beside") / "tree"
+    before = refs(folder)
+    git("worktree", "add", "-q", beside, "run/first", cwd=folder)
+    for ask in (lambda: plan_train(context, request()), lambda: train(context, request(), SilentWatcher())):
+        with pytest.raises(ConflictError, match=f"run/first is checked out in {beside}") as refusal:
+            ask()
+        assert refusal.value.hint == f"git -C {beside} switch --detach; then do it again"
+    assert refs(folder) == before
+    git("switch", "-q", "--detach", cwd=beside)
+    train(context, request(), SilentWatcher())
+    git("switch", "-q", "run/first", cwd=beside)
+    train(context, request(), SilentWatcher())  # it has finished, so that nothing moves
+
+
+def test_a_run_that_is_checked_out_while_it_is_trained_goes_on_and_says_once_what_a_commit_there_would_do(
+    folder, tmp_path_factory
+):
+    class Peeking(Remarks):
+        def happened(self, event, _):
+            if event.kind is EventKind.RUN_STARTED:
+                git("worktree", "add", "-q", beside, "run/first", cwd=folder)
+
+    beside, watcher = tmp_path_factory.mktemp("beside") / "tree", Peeking()
+    assert train(context_in(folder), request(), watcher).outcome
+    [warning] = [remark for remark in watcher.remarks if str(beside) in remark]
+    assert "a commit would take back what is trained now" in warning
+    git(*shlex.split(re.search(r"git (-C .* --hard)", warning).group(1)), cwd=folder)
+    assert not git("status", "--porcelain", cwd=beside).out

@@ -21,9 +21,9 @@ from skillgit.calls.client import Route
 from skillgit.domain.cost import Caps
 from skillgit.domain.evaluation import Split
 from skillgit.domain.statistics import sign_test
-from skillgit.engine.candidate_guards import skill_tokens
 from skillgit.engine.method_settings import MethodSettings
-from skillgit.engine.session import Task
+from skillgit.engine.prompt_sections import skill_tokens
+from skillgit.engine.search import Task
 
 ROLES = ("target", "optimizer")
 

@@ -7,10 +7,11 @@ import re
 import pytest
 from asking import ask
 from chronicle import RUN, Chronicle
-from hypothesis import given, settings
+from hypothesis import given
 from program import skillgit
 from rule_run import write_rule_run
 from sample_run import write_run
+from soaking import examples, sampled_rows
 from stories import COST, MODELS, PATCH, Story, moves, told
 from trained_runs import user
 
@@ -69,7 +70,7 @@ def test_every_event_is_found_by_its_address(context, chronicle):
             assert (found.commit, found.row.address) == (record.commit, address)
 
 
-@settings(max_examples=15, deadline=None)
+@examples(0.3)
 @given(moves)
 def test_every_event_of_any_run_is_found_by_its_address(tmp_path_factory, made):
     repo = Repo.init(tmp_path_factory.mktemp("repo"))
@@ -87,7 +88,18 @@ def test_what_passed_the_gate_is_found_by_its_number_as_well(context, chronicle)
 
 @pytest.mark.parametrize(
     ("text", "place"),
-    [("s2~1", "v1"), ("i1~1", "v2"), ("i1~2", "v1"), ("e2~1", "v5"), ("b4~1", "v4"), ("end~2", "v5"), ("m2~", "v5")],
+    sampled_rows(
+        [
+            ("s2~1", "v1"),
+            ("i1~1", "v2"),
+            ("i1~2", "v1"),
+            ("e2~1", "v5"),
+            ("b4~1", "v4"),
+            ("end~2", "v5"),
+            ("m2~", "v5"),
+        ],
+        3,
+    ),
 )
 @pytest.mark.usefixtures("chronicle")
 def test_one_step_back_from_beside_the_line_is_the_version_that_the_run_stood_at(context, text, place):
@@ -96,16 +108,19 @@ def test_one_step_back_from_beside_the_line_is_the_version_that_the_run_stood_at
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [
-        ("v7", "has no v7"),
-        ("r2", "rejected nothing at step 2"),
-        ("s3", "did not skip step 3"),
-        ("m3", "did not reflect on epoch 3"),
-        ("i0", "has no intervention 0"),
-        ("e3", "has no slow update of epoch 3"),
-        ("e1234", "has no slow update of epoch 1234"),
-        ("b0", "did not measure v0 on its own"),
-    ],
+    sampled_rows(
+        [
+            ("v7", "has no v7"),
+            ("r2", "rejected nothing at step 2"),
+            ("s3", "did not skip step 3"),
+            ("m3", "did not reflect on epoch 3"),
+            ("i0", "has no intervention 0"),
+            ("e3", "has no slow update of epoch 3"),
+            ("e1234", "has no slow update of epoch 1234"),
+            ("b0", "did not measure v0 on its own"),
+        ],
+        3,
+    ),
 )
 @pytest.mark.usefixtures("chronicle")
 def test_an_address_that_no_event_has_is_refused_with_a_reason(context, text, message):

@@ -29,7 +29,7 @@ from skillgit.app.workspace.live import (
 from skillgit.domain.cost import Caps, Cost
 from skillgit.domain.evaluation import FailedToEvaluate, Scored
 from skillgit.domain.trajectory import Item, Rollout, Trajectory
-from skillgit.engine.session import Progress, Stage
+from skillgit.engine.search import Progress, Stage
 from skillgit.errors import BudgetError, NotFoundError, ProviderFailureError, StoppedError
 from skillgit.store import lock as lock_files
 from skillgit.store.lock import RunLock

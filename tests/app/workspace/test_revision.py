@@ -18,47 +18,47 @@ def git(folder, *arguments):
     return subprocess.run(["git", "-C", str(folder), *arguments], capture_output=True, text=True, check=True).stdout
 
 
-@pytest.mark.parametrize(
-    ("text", "place"),
-    [
-        ("v0", 0),
-        ("v1", 1),
-        ("v3", 6),
-        ("best", 6),
-        ("head", 6),
-        ("r2", 2),
-        ("r5", 7),
-        ("v3~1", 5),
-        ("v3~~", 1),
-        ("v3~2~1", 0),
-        ("head~", 5),
-        ("best~3", 0),
-        ("r5~1", 6),
-        ("r5~2", 5),
-        ("v2^2", 4),
-        (f"{RUN}/v2^2~1", 0),
-        ("v2^0", 5),
-        ("v1^{commit}", 1),
-        (f"{RUN}/v1", 1),
-        ("demo-2026/best", 6),
-        (f"{RUN}/r2", 2),
-        (f"{RUN}/head~1", 5),
-        (RUN, 6),
-        ("demo-2", 6),
-        (f"run/{RUN}", 8),
-        (f"best/{RUN}", 6),
-        (f"refs/tags/{RUN}/v1", 1),
-        (f"rejected/{RUN}/0002", 2),
-        (f"run/{RUN}~1", 6),
-        (f"{RUN}~1", 5),
-        (f"{RUN}^^", 1),
-    ],
-)
-def test_what_a_revision_names(context, records, text, place):
-    found = ask(resolve, context, text)
-    assert found.commit == records[place].commit
-    assert found.row is not None
-    assert (found.row.commit, found.run) == (found.commit, RUN)
+NAMED = {
+    "v0": 0,
+    "v1": 1,
+    "v3": 6,
+    "best": 6,
+    "head": 6,
+    "r2": 2,
+    "r5": 7,
+    "v3~1": 5,
+    "v3~~": 1,
+    "v3~2~1": 0,
+    "head~": 5,
+    "best~3": 0,
+    "r5~1": 6,
+    "r5~2": 5,
+    "v2^2": 4,
+    f"{RUN}/v2^2~1": 0,
+    "v2^0": 5,
+    "v1^{commit}": 1,
+    f"{RUN}/v1": 1,
+    "demo-2026/best": 6,
+    f"{RUN}/r2": 2,
+    f"{RUN}/head~1": 5,
+    RUN: 6,
+    "demo-2": 6,
+    f"run/{RUN}": 8,
+    f"best/{RUN}": 6,
+    f"refs/tags/{RUN}/v1": 1,
+    f"rejected/{RUN}/0002": 2,
+    f"run/{RUN}~1": 6,
+    f"{RUN}~1": 5,
+    f"{RUN}^^": 1,
+}
+"""Revisions, to the place of the event that each names."""
+
+
+def test_what_a_revision_names(context, records):
+    for text, place in NAMED.items():
+        named = ask(resolve, context, text)
+        assert named.row is not None, text
+        assert (named.commit, named.row.commit, named.run) == (*[records[place].commit] * 2, RUN), text
 
 
 def test_commits_are_found_by_a_beginning_and_need_not_be_events(context, repo, records):

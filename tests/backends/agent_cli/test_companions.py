@@ -8,8 +8,8 @@ from skillgit.domain.skill import Skill
 from skillgit.engine.method_settings import TargetSettings
 from skillgit.engine.rollout import delivered
 from skillgit.plugin.backend import Request, system, user
-from skillgit_backends.agent_cli.backend import fresh_workspace
 from skillgit_backends.agent_cli.prompting import assignment
+from skillgit_backends.agent_cli.workspace import fresh_workspace
 from skillgit_envs.shipped_environment import with_skill
 
 SKILL = Skill(

@@ -14,8 +14,8 @@ from skillgit.errors import (
     RetryableBackendError,
     UnusableAnswerError,
 )
-from skillgit_backends.agent_cli.backend import fresh_workspace
 from skillgit_backends.agent_cli.process import Ended, ProcessLimits, run
+from skillgit_backends.agent_cli.workspace import fresh_workspace
 from skillgit_backends.claude_code_exec import ClaudeCodeExecBackend
 from skillgit_backends.codex_exec import CodexExecBackend
 from skillgit_backends.copilot_exec import CopilotExecBackend

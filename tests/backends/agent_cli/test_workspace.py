@@ -6,8 +6,9 @@ from typing import NoReturn
 
 import pytest
 
-from skillgit_backends.agent_cli.backend import ALLOWED, child_environment, fresh_workspace, without_secrets
+from skillgit_backends.agent_cli.backend import ALLOWED, child_environment, without_secrets
 from skillgit_backends.agent_cli.prompting import DeliveredSkill
+from skillgit_backends.agent_cli.workspace import fresh_workspace
 
 
 def test_a_workspace_is_empty_private_and_gone_afterwards():

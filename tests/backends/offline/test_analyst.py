@@ -9,8 +9,7 @@ from reader_cases import PASSAGES, Passage
 
 from skillgit.domain.edit import Edit, EditStatus, Op, apply, normalised
 from skillgit.engine.prompt_sections import budget_section, conversation, skill_section
-from skillgit.engine.questions import parse
-from skillgit.engine.reply_schemas import AnalysisReply
+from skillgit.engine.replies import AnalysisReply, parse
 from skillgit.errors import FatalBackendError
 from skillgit.plugin.backend import Request, system, user
 from skillgit_backends.offline import OfflineBackend

@@ -12,8 +12,7 @@ from skillgit.domain.gate_decision import Decision
 from skillgit.domain.proposal import Change
 from skillgit.domain.protected_regions import with_appendix
 from skillgit.domain.skill import DOCUMENT, Skill
-from skillgit.engine.optimizer_memory import record_section
-from skillgit.engine.prompt_sections import budget_section, conversation, extended, skill_section
+from skillgit.engine.prompt_sections import budget_section, conversation, extended, record_section, skill_section
 from skillgit_backends.offline.analyst import PROBES
 from skillgit_backends.offline.rules import RULES, Habit
 from skillgit_backends.offline.skills import rules_in

@@ -7,8 +7,13 @@ from remembered import remembered
 from skillgit.domain.edit import Edit, Op
 from skillgit.domain.gate_decision import Decision
 from skillgit.domain.proposal import Change
-from skillgit.engine.optimizer_memory import history_section
-from skillgit.engine.prompt_sections import budget_section, drafts_section, proposals_section, skill_section
+from skillgit.engine.prompt_sections import (
+    budget_section,
+    drafts_section,
+    history_section,
+    proposals_section,
+    skill_section,
+)
 from skillgit.engine.proposals import Draft
 
 OAK = PASSAGES[-1]

@@ -18,8 +18,7 @@ from skillgit.engine.prompt_sections import (
     template_section,
 )
 from skillgit.engine.proposals import Draft
-from skillgit.engine.questions import parse
-from skillgit.engine.reply_schemas import RewriteAnalysis, RewriteReply, SuggestionAnalysis, SuggestionsReply
+from skillgit.engine.replies import RewriteAnalysis, RewriteReply, SuggestionAnalysis, SuggestionsReply, parse
 from skillgit_backends.offline.rules import RULES, Habit
 
 KEEP = "<!-- skillgit:keep -->\n- Stay polite.\n<!-- /skillgit:keep -->"

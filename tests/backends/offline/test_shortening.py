@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from skillgit.domain.document_rewrite import Template
 from skillgit.domain.skill import DOCUMENT, Skill
 from skillgit.engine.prompt_sections import conversation, template_section
-from skillgit.engine.questions import parse
-from skillgit.engine.reply_schemas import RewriteReply
+from skillgit.engine.replies import RewriteReply, parse
 from skillgit_backends import offline
 from skillgit_backends.offline.rules import QUESTIONS, RULES
 from skillgit_backends.offline.skills import rules_in

@@ -50,7 +50,6 @@ def test_the_key_of_openai_does_not_travel_to_an_address_that_a_file_names():
     assert found({"base_url": "https://eu.api.openai.com/v1"}).key == "sk-openai"
     assert found({"base_url": "http://api.openai.com/v1"}).key == NO_KEY, "not in clear text"
     assert found({"base_url": "https://api.openai.com.evil.example/v1"}).key == NO_KEY
-    assert found({"base_url": "https://user@api.openai.com/v1"}).host == "api.openai.com"
     named = {**KEYS, "OPENAI_BASE_URL": "https://gate.example/v1"}
     assert found({"base_url": "https://gate.example/v1/"}, named).key == "sk-openai"
 

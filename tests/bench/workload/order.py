@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from skillgit.domain.evaluation import Evaluation, Split
 from skillgit.domain.gate_decision import GateRule
-from skillgit.engine.evaluate import WAVE, order
+from skillgit.engine.measure import WAVE, order
 from skillgit_envs import searchqa
 from skillgit_envs.shipped_environment import in_turns
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from skillgit.domain.evaluation import Evaluation, Scored, Split
 from skillgit.domain.gate_decision import GateRule
-from skillgit.engine.evaluate import WAVE, EarlyStop, order
+from skillgit.engine.measure import WAVE, EarlyStop, order
 
 PASS, FAIL = Scored(1.0, 1.0), Scored(0.0, 0.0)
 ITEMS = {

@@ -49,6 +49,44 @@ def test_of_248_ways_to_write_a_credential_at_most_ten_get_by(draw):
     assert len(left) * 248 <= 10 * len(held_out), left
 
 
+@pytest.mark.parametrize("value", ["mysecretword9", "hunter2", "bluebird_7", "meingeheimwort9"])
+@pytest.mark.parametrize(
+    "form",
+    [
+        "password: {}",
+        "password = {}",
+        "PASSWORD={}",
+        "Password: {}.",
+        "- pwd: {}",
+        "login: bob / pass: {}",
+        "the password is {}",
+        "password -> {} (changed)",
+        "Passwort: {}",
+        "contraseña: {}",
+        "mot de passe : {}",
+        "密码：{}",
+        "пароль: {}",
+    ],
+)
+def test_a_word_with_a_digit_behind_a_word_for_password_is_one_without_quotes_too(form, value):
+    assert value not in masked(form.format(value))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "password: step2",
+        "password: field1",
+        "secret: registry1",
+        "token: variable1",
+        "login: server1",
+        "api_key: option1",
+    ],
+)
+def test_a_numbered_name_keeps_its_word(text):
+    assert masked(text) == text
+
+
 @pytest.mark.parametrize("family", FAMILIES)
 def test_no_family_of_ways_is_blind(family):
     forms = [form for form in FORMS if form.family == family]

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 @pytest.fixture(scope="session")
 def simulator() -> Iterator[Simulator]:
     made = Simulator()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OPENAI_API_KEY", "hidden")  # of which no game may hear
+        made._running()
     yield made
     made.close()
 

@@ -14,7 +14,6 @@ def test_the_same_recipe_makes_the_same_game_and_another_seed_another_one(expert
     first, second, other = expert("build", [POTATO, POTATO, {"recipe": {**POTATO["recipe"], "seed": 4}}])
     assert first == second
     assert first["pddl_problem"] != other["pddl_problem"]
-    assert first["pddl_problem"] in str(expert("build", [POTATO])[0]["pddl_problem"])
 
 
 @pytest.mark.soak
@@ -27,6 +26,7 @@ def test_the_planner_wins_every_shipped_game(expert):
     assert all("Your task is to: " in text and not text.startswith("-=") for text in openings)
 
 
+@pytest.mark.soak
 def test_no_two_shipped_games_are_the_same(expert):
     games = expert("build", [{"recipe": row["recipe"]} for row in shipped()])
     assert len({game["pddl_problem"] for game in games}) == len(games)
@@ -38,5 +38,6 @@ def test_the_replaced_engine_plays_the_same_game_byte_by_byte(expert):
     assert expert("plain", openings, 12) == expert("quick", openings, 12)
 
 
+@pytest.mark.soak
 def test_gymnasium_finds_nothing_to_complain_about(expert):
     assert expert("check", [POTATO]) == [[]]

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from skillgit.domain.evaluation import Split
 from skillgit.errors import ConfigError, DataError
+from skillgit.plugin.plugin_identity import install_command
 from skillgit_envs import alfworld
 from skillgit_envs.alfworld import ALFWorld, games
 from skillgit_envs.alfworld.games import TASK_TYPES
@@ -154,7 +155,7 @@ def test_without_the_engine_it_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setattr(games, "find_spec", lambda _: None)
     with pytest.raises(ConfigError, match="without textworld, alfworld, gymnasium") as raised:
         load(tmp_path)
-    assert "skillgit[alfworld]" in raised.value.hint
+    assert install_command("alfworld") in raised.value.hint
 
 
 @pytest.mark.parametrize(("name", "value"), [("max_steps", 0), ("history_length", -1)])

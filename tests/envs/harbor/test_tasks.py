@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from once import copy_folder
 
 from skillgit.domain.evaluation import Split
 from skillgit.errors import ConfigError, DataError, EnvironmentFaultError
@@ -25,7 +26,7 @@ def names(environment: Harbor) -> dict[str, list[str]]:
 
 @pytest.fixture
 def tasks(tmp_path: Path) -> Path:
-    return shutil.copytree(TASKS, tmp_path / "tasks")
+    return copy_folder(TASKS, tmp_path / "tasks")
 
 
 def test_a_folder_of_tasks_is_divided_by_ratio_wherever_it_lies(tasks):
@@ -42,7 +43,7 @@ def test_a_manifest_or_folders_may_divide_it(tasks, tmp_path):
     for split, name in zip(("train", "val", "test"), whole, strict=True):
         (tmp_path / "manifest" / split).mkdir(parents=True)
         (tmp_path / "manifest" / split / "ids.json").write_text(json.dumps([name]))
-        shutil.copytree(tasks / name, tmp_path / "divided" / split / name)
+        copy_folder(tasks / name, tmp_path / "divided" / split / name)
     manifest = {"split_mode": "split_dir", "split_dir": str(tmp_path / "manifest"), "data_path": str(tasks)}
     assert [part for [part] in names(harbor(**manifest)).values()] == whole
     folders = {"split_mode": "split_dir", "split_dir": str(tmp_path / "divided")}

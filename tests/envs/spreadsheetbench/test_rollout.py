@@ -76,6 +76,7 @@ def test_a_program_is_revised_until_the_model_is_content(tmp_path: Path):
     assert scored(environment, item, trajectory)[0].hard == 1.0
 
 
+@pytest.mark.soak
 def test_turns_come_to_an_end_with_the_last_program(tmp_path: Path):
     target = Says(CRASH, WRONG)
     environment, item, trajectory = rolled(tmp_path, target, mode="multi", max_turns=2)

@@ -14,6 +14,7 @@ from swebench_cases import LOGS, PYTHON, gold, needs_logs, needs_package, own_it
 
 from skillgit.domain.trajectory import Item
 from skillgit.errors import ConfigError, EnvironmentFaultError
+from skillgit.plugin.plugin_identity import install_command
 from skillgit_envs.swebench import SWEBench
 from skillgit_envs.swebench.grading import (
     F2P,
@@ -153,7 +154,7 @@ def test_rows_that_only_a_package_can_grade_need_it_before_anything_is_spent(ver
     grader = Grader(python=pythons(version), seconds=1, network=False)
     with pytest.raises(ConfigError, match="graded by the package swebench") as raised:
         grader.check([Instance(item)])
-    assert "pip install 'skillgit[swebench]'" in raised.value.hint
+    assert install_command("swebench") in raised.value.hint
     grader.check([instance()])
     Grader(python=pythons("5.0.2"), seconds=1, network=False).check([Instance(item)])
     Grader(python=pythons("5.3.0.post1"), seconds=1, network=False).check([Instance(item)])

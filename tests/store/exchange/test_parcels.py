@@ -5,7 +5,7 @@ from sample_run import RUN
 
 from skillgit.store import refs
 from skillgit.store.exchange.sending import RejectedMode, parcel, snapshot, surpassed, usual
-from skillgit.store.history import Folded, extended, fold, read_attic
+from skillgit.store.history import extended, fold, read_attic
 
 BRANCHES = [refs.rejected_branch(RUN, step) for step in (2, 5)]
 PLACE = refs.attic_ref(RUN)
@@ -33,10 +33,10 @@ def test_an_attic_for_others_is_the_one_that_folding_makes_and_no_branch_goes(re
 
 
 def test_the_attic_goes_on_from_the_one_that_is_there(repo, history):
-    first = extended(repo, None, [Folded(branch=BRANCHES[1], commit=history[7].commit)])
+    first = extended(repo, None, {BRANCHES[1]: history[7].commit})
     packed = parcel(repo, RUN, snapshot(repo), {PLACE: str(first)}, RejectedMode.ATTIC, plan=None, evidence=False)
     assert repo.reaches(packed.hidden[PLACE], str(first))
-    assert {one.branch for one in read_attic(repo, packed.hidden[PLACE])} == set(BRANCHES)
+    assert read_attic(repo, packed.hidden[PLACE]).keys() == set(BRANCHES)
 
 
 @pytest.mark.usefixtures("history")

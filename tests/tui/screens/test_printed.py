@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import permutations
 
 import pytest
@@ -7,12 +8,13 @@ from sample_run import RUN
 from soaking import soak
 
 from skillgit.app.history.item import ItemReply, ItemWords
-from skillgit.tui.prints import said
 from skillgit.tui.screens.compare import CompareScreen, ItemsView
 from skillgit.tui.screens.item import ItemScreen, TrajectoryView
 from skillgit.tui.screens.printed import Printed, PrintedScreen
 from skillgit.tui.widgets.curve import ScorePlot
 from skillgit.tui.widgets.lines import KeyLine, OneLine
+from skillgit.view.items import said
+from skillgit.view.surface import Screen
 
 
 def printed(screen) -> str:
@@ -87,8 +89,9 @@ def test_what_is_wider_than_the_screen_keeps_its_columns(visit, press):
 def test_items_say_what_they_ask_and_what_was_answered():
     replies = (ItemReply(answer="324 m"), ItemReply(answer="1,063\nft"), ItemReply())
     words = ItemWords(question="<context>much</context><question>How tall\x1b[2J?</question>", replies=replies)
-    assert said(words) == "How tall^[[2J?  = 1,063 ft"
-    assert said(ItemWords(question="", replies=replies)) == ""
+    assert said(words, Screen()) == "324 m → 1,063 ft  How tall^[[2J?"
+    assert said(replace(words, question="", replies=(replies[0], replies[0])), Screen()) == "324 m"
+    assert said(ItemWords(question="", replies=()), Screen()) == ""
 
 
 def test_a_line_of_items_opens_the_item(visit, press):

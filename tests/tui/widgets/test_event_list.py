@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import cli_sample
 
+from skillgit.tui.first_picture import PAGE
 from skillgit.tui.screens.history import EventList
-from skillgit.tui.start import PAGE
 from skillgit.verbs.browse import EventPage
 
 EVERY = 100_000

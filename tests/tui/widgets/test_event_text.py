@@ -99,9 +99,17 @@ def test_items_that_changed_come_first_and_one_is_chosen(play):
         view.show(cli_sample.ITEMS)
         await pilot.press("j")
         assert [line.split()[1] for line in stage.lines()[:6]] == [
-            *("fixed", "fixed", "broken", "missing", "fail", "pass"),
+            *("fixed", "fixed", "broken", "missing", "stable", "stable"),
         ]
         assert view.item == "q22"
+        await pilot.press("f")
+        assert [line.split()[1] for line in stage.lines() if line.strip()] == ["fixed", "fixed"]
+        await pilot.press("f")
+        assert [line.split()[1] for line in stage.lines() if line.strip()] == ["broken"]
+        assert view.item == next(row.item for row in cli_sample.ITEMS if row.change == "broken")
+        for _ in {row.change for row in cli_sample.ITEMS} - {"fixed"}:
+            await pilot.press("f")
+        assert view.count == len(cli_sample.ITEMS)
         view.show(())
         await pilot.pause()
         assert "no outcomes" in stage.lines()[0]

@@ -205,9 +205,9 @@ def export_well_known(workspace: Workspace, revision: str, root: str) -> Publish
                 "description": fields["description"],
                 "type": "skill-md" if is_one_file else "archive",
                 "url": address,
-                "digest": _sha256(files[address]),
+                "digest": sha256_digest(files[address]),
                 "files": [*skill.files],
-                "digests": {path: _sha256(content) for path, content in skill.files.items()},
+                "digests": {path: sha256_digest(content) for path, content in skill.files.items()},
                 "gitTree": tree_id(entries_of(skill)),
             }
         )
@@ -227,7 +227,7 @@ def _check_replaceable(root: Path, folder: Path) -> None:
     link = next((path for path in (folder, folder.parent) if path != root and path.is_symlink()), None)
     there = {path: entry.content for path, entry in read_entries(folder).items() if entry.kind is not EntryKind.FOLDER}
     index = there.get("index.json", b"")
-    listing = {"index.json": _sha256(index)}
+    listing = {"index.json": sha256_digest(index)}
     try:
         document = loads(index)
         for entry in document["skills"] if document["$schema"] == _DISCOVERY else ():
@@ -236,7 +236,9 @@ def _check_replaceable(root: Path, folder: Path) -> None:
         is_ours = link is None and document["$schema"] == _DISCOVERY
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         is_ours = False
-    stranger = link or next((path for path in there if not is_ours or _sha256(there[path]) != listing.get(path)), None)
+    stranger = link or next(
+        (path for path in there if not is_ours or sha256_digest(there[path]) != listing.get(path)), None
+    )
     if stranger is not None:
         raise ConflictError(
             f"{folder} holds something that was not published there, {stranger}",
@@ -244,7 +246,7 @@ def _check_replaceable(root: Path, folder: Path) -> None:
         )
 
 
-def _sha256(content: bytes) -> str:
+def sha256_digest(content: bytes) -> str:
     return f"sha256:{hashlib.sha256(content).hexdigest()}"
 
 

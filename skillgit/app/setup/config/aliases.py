@@ -166,8 +166,7 @@ def _is_slip(name: str, backends: Collection[str]) -> bool:
 
 def _refuse_secret(name: str, leaf: Leaf) -> None:
     if _SECRET.fullmatch(name) and leaf.value not in (None, ""):
-        where = leaf.origin.where.partition("=")[0] if leaf.origin.kind == "override" else leaf.origin.where
-        problem = f"{where}: {name} holds a secret; a configuration is written into history"
+        problem = f"{leaf.origin.place}: {name} holds a secret; a configuration is written into history"
         raise ConfigError(problem, hint="remove it and set it in the environment of the process")
 
 

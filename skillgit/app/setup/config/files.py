@@ -28,6 +28,11 @@ class ValueOrigin:
     def __str__(self) -> str:
         return self.where or self.kind
 
+    @property
+    def place(self) -> str:
+        """Where the value was written, without the value, which may be a secret."""
+        return self.where.partition("=")[0] if self.kind == "override" else str(self)
+
 
 DEFAULT = ValueOrigin(kind="default")
 

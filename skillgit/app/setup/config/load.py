@@ -231,7 +231,7 @@ def _check_settings(layer: Layer, values: Config, names: Sequence[str], backends
             if setting not in settings and not hint.startswith("did you mean"):
                 near, _ = near_setting(key, names, backends, layer)
                 hint = f"did you mean '{near}'?" if near else hint
-            raise ConfigError(f"{layer[key].origin}: {message}", hint=hint) from error
+            raise ConfigError(f"{layer[key].origin.place}: {message}", hint=hint) from error
 
 
 def _check_split_options(info: EnvironmentInfo, layer: Layer, values: Config) -> None:

@@ -126,7 +126,11 @@ def _unknown(key: str, leaf: Leaf, keys: Mapping[str, object], backends: Sequenc
         near = nearest(section, list(SECTIONS))
         if near and dot:
             key_there = f"{near}.{name}"
-            near = key_there if key_there in keys or near == "model" else nearest_key(key_there, list(keys))
+            if near == "model" and key_there not in keys:
+                near, hint = near_setting(key_there, list(keys), backends, layer)
+                hint = f"the section is called model; {hint}"
+            else:
+                near = key_there if key_there in keys else nearest_key(key_there, list(keys))
         problem = f"there is no section '{section}'" if dot else problem
     if not dot:
         near = near or nearest_key(key, list(keys))

@@ -30,6 +30,7 @@ from skillgit.domain.untrusted.file_names import shortened, tree_paths
 from skillgit.errors import ConflictError, DataError, NotFoundError, ServiceError, SkillgitError, UsageError
 from skillgit.files import locked, shortage
 from skillgit.plugin.environment import PublicSource, SourceKind
+from skillgit.plugin.plugin_identity import install_command
 
 if TYPE_CHECKING:
     from huggingface_hub import DatasetInfo, HfApi
@@ -128,7 +129,7 @@ def _sizes(place: str, names: Sequence[str]) -> dict[str, int | None]:
 def _on_hub(source: PublicSource, revision: str, environ: Mapping[str, str]) -> PublishedFiles:
     if find_spec("huggingface_hub") is None or find_spec("pyarrow") is None:
         problem = f"fetching {source.place} needs the extra 'data'"
-        raise UsageError(problem, hint=f"pip install 'skillgit[data]'; or {source.layout}")
+        raise UsageError(problem, hint=f"{install_command('data')}; or {source.layout}")
     from huggingface_hub import HfApi, get_token  # noqa: PLC0415 - an extra
 
     logging.getLogger("huggingface_hub").setLevel(logging.ERROR)

@@ -15,6 +15,7 @@ from typing import Self
 from urllib.parse import unquote, urlsplit
 
 from skillgit.app.sources.sessions.session import (
+    MOST_LINE,
     MOST_TEXT,
     AgentCall,
     AgentSession,
@@ -703,8 +704,75 @@ def _object(text: object) -> Record | list[object] | None:
     return value if isinstance(value, dict | list) else None
 
 
+class Atif(SessionReader):
+    """A trajectory in the Agent Trajectory Interchange Format, versions 1.x: one JSON document, from any agent.
+
+    It names no person and says little of its place: a user's message counts as a prompt, and paths are as in the
+    container that the agent worked in.
+    """
+
+    agent = SessionAgent.ATIF
+    home = "", ""
+    mark = b'"ATIF-v1.'
+
+    @classmethod
+    def read(cls, path: Path, original: Original) -> AgentSession:
+        document, reader = loads(read_plain(path, most=MOST_LINE, follow=True)), cls.of(path, original)
+        session, about = reader.session, at(document, "agent")
+        session.id = text_at(document, "trajectory_id") or text_at(document, "session_id") or session.id
+        session.version = f"{text_at(about, 'name')} {text_at(about, 'version')}"
+        folders = at(about, "extra", "cwds")
+        first = folders[0] if isinstance(folders, list) and folders else text_at(about, "extra", "cwd")
+        session.directory = first if isinstance(first, str) and first.startswith("/") else "/"
+        reader.leave_out(NoTurn.SUBAGENT, len(objects_at(document, "subagent_trajectories")))
+        for step in objects_at(document, "steps"):
+            with counting_damage(session):
+                reader.take(step)
+        return session
+
+    def take(self, record: Record) -> None:
+        source, text, turn = text_at(record, "source"), join_texts(at(record, "message")).strip(), self.turn
+        if source == "user" and at(record, "is_copied_context") is True:
+            self.leave_out(NoTurn.DUPLICATE)
+        elif source == "user":
+            self.begin(f"{self.session.id}:{at(record, 'step_id')}", text, text_at(record, "timestamp"))
+        elif source == "agent" and turn is not None:
+            turn.answer = whole(text) or turn.answer
+            results = {text_at(row, "source_call_id"): row for row in objects_at(record, "observation", "results")}
+            for call in objects_at(record, "tool_calls"):
+                self._call(turn, call, results.get(text_at(call, "tool_call_id")))
+        elif source not in ("system", "agent"):
+            self.session.unknown[f"step of {source or 'no source'}"] += 1
+
+    def _call(self, turn: SessionTurn, record: Record, result: Record | None) -> None:
+        arguments = at(record, "arguments")
+
+        def first(*names: str) -> str | None:
+            return next((value for name in names if isinstance(value := at(arguments, name), str)), None)
+
+        path, code = first("file_path", "filePath", "path"), at(result, "extra", "exit_code")
+        command = first("command", "cmd") if path is None else None
+        call = AgentCall(tool=text_at(record, "function_name"), command=command or "", has_ended=result is not None)
+        call.output = whole(join_texts(at(result, "content")))
+        call.failed = at(result, "extra", "is_error") is True or (isinstance(code, int) and code != 0)
+        turn.calls.append(call)
+        skill = _READ_SKILL.search(path or command or "")
+        if name := first("skill") or (skill["name"] if skill else ""):
+            turn.uses.setdefault(name, SkillUse.MODEL)
+        if path is None or call.failed or result is None:
+            return
+        place = str(PurePosixPath(self.session.directory) / path)
+        old, new = first("old_string", "old_str", "oldString"), first("new_string", "new_str", "newString")
+        if old is not None and new is not None:
+            every = True in (at(arguments, "replace_all"), at(arguments, "replaceAll"))
+            turn.edits.append(self.files.replaced(place, old, new, every=every))
+        elif (content := first("content", "file_text")) is not None:
+            turn.edits.append(self.files.written(place, self.files.text(place), content))
+
+
+_READ_SKILL = re.compile(r"(?P<name>[\w-]+)/SKILL\.md")
 READERS: dict[SessionAgent, type[SessionReader]] = {
-    reader.agent: reader for reader in (Claude, Codex, OpenCode, Copilot)
+    reader.agent: reader for reader in (Claude, Codex, OpenCode, Copilot, Atif)
 }
 
 
@@ -745,7 +813,7 @@ class SessionSearch:
         for file in files:
             if file.suffix in (".db", ".sqlite") and file.name.startswith("opencode"):
                 yield from self.sessions(SessionAgent.OPENCODE, file)
-        readable = [file for file in files if file.name.endswith((".jsonl", ".jsonl.zst"))]
+        readable = [file for file in files if file.name.endswith((".json", ".jsonl", ".jsonl.zst"))]
         by_agent = [(agent, file) for file in readable if (agent := _agent_of(file)) is not None]
         for agent in SessionAgent:
             yield from self._files(agent, (file for kind, file in by_agent if kind is agent))
@@ -790,7 +858,8 @@ class SessionSearch:
         """Yield allowed sessions until one cannot be read, and name the file then: the others are read all the same."""
         try:
             for session in sessions:
-                if self.allows(session.directory):
+                # a trajectory was made elsewhere, and a person named its file
+                if session.agent is SessionAgent.ATIF or self.allows(session.directory):
                     self.left_out += session.left_out
                     yield session
                 else:
@@ -808,7 +877,11 @@ def _found(home: Path, patterns: tuple[str, ...]) -> Iterator[Path]:
 
 
 def _agent_of(path: Path) -> SessionAgent | None:
-    """Return whose session a file of JSON lines holds, by its first record; None if it holds none."""
+    """Return whose session a file holds, of JSON lines by its first record; None if it holds none."""
+    if path.suffix == ".json":
+        with suppress(OSError):
+            return SessionAgent.ATIF if Atif.mark in read_plain(path, most=MOST_LINE, follow=True) else None
+        return None
     kind = text_at(next(records_of(AgentSession(agent=SessionAgent.CLAUDE, path=path)), None), "type")
     agents = (agent for agent, reader in READERS.items() if kind and reader.first == kind)
     return next(agents, SessionAgent.CLAUDE) if kind else None

@@ -31,6 +31,7 @@ class SessionAgent(StrEnum):
     CODEX = "codex"
     OPENCODE = "opencode"
     COPILOT = "copilot"
+    ATIF = "atif"  # a format of several, which has no folder of its own
 
 
 class SkillUse(StrEnum):

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -8,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skillgit.app.setup.config.files import read_overrides
+from skillgit.app.setup.config.files import DEFAULT, Leaf, read_overrides
 from skillgit.app.setup.config.load import load_config
 from skillgit.app.setup.config.schema import SECTIONS, EnvSettings, keys
-from skillgit.app.setup.config.typed_values import typed
+from skillgit.app.setup.config.typed_values import settings_of_backends, typed
 from skillgit.app.workspace.shipped_configurations import shipped
 from skillgit.domain.evaluation import Metric
 from skillgit.errors import ConfigError, NotFoundError
@@ -206,6 +207,33 @@ def test_a_typo_gets_the_nearest_name(load: Load, override: str, hint: str):
         load("", override)
     assert caught.value.hint == hint
     assert caught.value.message.startswith(f"-o {override}: ")
+
+
+@given(
+    section=st.sampled_from(
+        ["modle", "modl", "mode", "evn", "trian", "gradiant", "optimiser", "evalution", "gat", "budgets"]
+    ),
+    name=st.sampled_from(
+        ["x", "target", "targt", "base_url", "target_base_url", "seed", "sead", "openai_chat_timeout_s"]
+    )
+    | st.from_regex(r"[a-z_]{1,12}", fullmatch=True),
+)
+def test_a_key_that_is_suggested_is_one(section: str, name: str):
+    layer = {f"{section}.{name}": Leaf(value=1, text="1", origin=DEFAULT, folder=Path())}
+    known = keys(EnvSettings)
+    with pytest.raises(ConfigError) as refusal:
+        typed(layer, known, EnvSettings, INSTALLED)
+    settings = {
+        f"model.{backend}_{key}" for backend, all_of in settings_of_backends(INSTALLED).items() for key in all_of
+    }
+    for key in re.findall(r"did you mean '([^']*)'", refusal.value.hint):
+        assert key in known or key in settings, refusal.value.hint
+
+
+def test_a_section_that_is_misspelt_is_named_where_its_key_is_none_either(load: Load):
+    with pytest.raises(ConfigError, match="there is no section 'modle'") as refusal:
+        load("modle: {x: 1}\nenv: {name: searchqa}")
+    assert refusal.value.hint.startswith("the section is called model; keys of a backend begin with its name")
 
 
 def test_an_unknown_key_in_a_file_is_found_with_its_line(load: Load):

@@ -16,6 +16,7 @@ import worlds
 from driven_agents import program
 from hypothesis import given
 from hypothesis import strategies as st
+from once import copy_folder
 from soaking import sampled, soak
 from wire import wire_server
 
@@ -204,7 +205,7 @@ def test_a_reviewed_draft_tells_good_from_bad_in_a_run(recorded, agent, tmp_path
     row = next(row for row in recorded(agent).rows if "sum the invoice" in row["prompt"])
     assert row["check"]["type"] == "command"
     assert row["origin"]["commit"] or agent == "opencode"
-    shutil.copytree(recorded(agent).result.path.parent / "files", tmp_path / "files")
+    copy_folder(recorded(agent).result.path.parent / "files", tmp_path / "files")
     others = [{"prompt": split, "answer": "-", "split": split} for split in ("selection", "test")]
     text = "".join(f"{json.dumps(task)}\n" for task in ({**row, "status": "reviewed", "split": "train"}, *others))
     (tmp_path / "tasks.jsonl").write_text(text)
@@ -286,7 +287,7 @@ def test_what_is_older_is_left_out(recorded):
 
 def test_a_folder_of_sessions_is_read_whoever_kept_them(recorded, tmp_path):
     harvest = recorded("codex")
-    shutil.copytree(harvest.folder.parent / "state", tmp_path / "copy")
+    copy_folder(harvest.folder.parent / "state", tmp_path / "copy")
     assert harvest.again(source=f"sessions:{tmp_path / 'copy'}", dry_run=True).sessions == 2
 
 

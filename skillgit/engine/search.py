@@ -1,22 +1,27 @@
-"""What all stages work with: the task, the settings, the door to the models, whom to tell; and what they hand over.
+"""What is searched, with what, and how far it is: the task, the settings, the door to the models, and whom to tell.
 
-Progress is for live displays; stages that overlap are reported one after the other.
+Every random choice has a stream of its own, named by its purpose and its place in the run, so that one does not shift
+another. Progress is for live displays; stages that overlap are reported one after the other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, Protocol
+from math import ceil
+from random import Random
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from skillgit.calls.client import Calls, Unanswered
 from skillgit.domain.cost import Cost
 from skillgit.domain.evaluation import Gauge, Outcome, Split, item_set_digest
 from skillgit.domain.event import Event, Models
 from skillgit.domain.gate_decision import GateRule
-from skillgit.domain.ids import short_digest
+from skillgit.domain.ids import digest, short_digest
+from skillgit.domain.leaks import Leak, SecretIndex, build_index, find_leak
 from skillgit.domain.proposal import Feedback, Tried
 from skillgit.domain.run_progress import RunProgress
 from skillgit.domain.run_state import RunState
@@ -24,14 +29,13 @@ from skillgit.domain.served_model import ServedModel
 from skillgit.domain.skill import Skill
 from skillgit.domain.trajectory import Item, Rollout
 from skillgit.engine import evidence_files
-from skillgit.engine.candidate_guards import LeakLint
-from skillgit.engine.earlier_attempts import Attempts
-from skillgit.engine.method_settings import MethodSettings
-from skillgit.engine.minibatches import steps_per_epoch
+from skillgit.engine.evidence_files import Attempts
+from skillgit.engine.method_settings import ControlMode, MethodSettings, edit_budget
 from skillgit.executors.attempt import Executor, Inline
-from skillgit.plugin.environment import Environment, asks_judge
+from skillgit.plugin.environment import Environment, asks_judge, secrets_of
 from skillgit.plugin.plugin_identity import PluginSource, environment_digest
 from skillgit.plugin.redaction import redact
+from skillgit.plugin.shortcuts import cue_texts
 
 if TYPE_CHECKING:
     from skillgit.engine.strategy import Strategy
@@ -55,6 +59,40 @@ def setup_digest(task: Task, fingerprint: Callable[[str], str]) -> str:
     """Identify all that decides an outcome besides item, skill and draw; ``fingerprint`` is that of a role."""
     judge = (fingerprint("judge"),) if asks_judge(task.environment) else ()
     return short_digest([task.digest, fingerprint("target"), *judge])
+
+
+class LeakLint:
+    """Keeps the index of a session's secrets, which is made when it is first needed."""
+
+    __slots__ = ("_index", "_shown", "_task")
+
+    def __init__(self) -> None:
+        self._shown = frozenset[str]()
+        self._index: SecretIndex | None = None
+        self._task: Task | None = None
+
+    def index(self, session: Session) -> SecretIndex:
+        if self._index is None:
+            task = self._task or session.task
+            secrets = (
+                (item.id, split, secrets_of(task.environment, item)) for split in Split for item in task.items[split]
+            )
+            self._shown = frozenset(item.id for item in task.items[Split.TRAIN])
+            self._index = build_index(secrets, cues=cue_texts(task.environment, task.items))
+        return self._index
+
+    def find(self, session: Session, text: str, base: str) -> Leak | None:
+        """Return what ``text`` gives away and ``base`` does not; an item that steps do not show stays unnamed."""
+        leak = find_leak(self.index(session), text, base)
+        return leak and replace(leak, is_held_out=bool(leak.item) and leak.item not in self._shown)
+
+    def cover(self, task: Task) -> None:
+        """Keep the secrets of all items of ``task``, also where a session with fewer items asks."""
+        self._task = task
+
+    def prepare(self, session: Session) -> None:
+        if session.settings.evaluation.leak_lint and self._index is None:
+            asyncio.get_running_loop().run_in_executor(None, self.index, session)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,6 +204,79 @@ class SkillHistory(Protocol):
     """Where the engine reads the skill of an earlier version."""
 
     def skill(self, version: int) -> Skill: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Search:
+    """What is searched, with what, and how far it is.
+
+    Attributes:
+        session: The run's models, settings and items.
+        state: What the run had recorded when the round of this step began: versions, scores, what was tried and why.
+        history: Where the texts of versions are.
+        outcomes: Returns a version's outcomes on the selection split, item id to outcome; None if they are not here.
+        step: The step, from 1 over the whole run.
+        base: The version that candidates are made of, and that they are compared with.
+    """
+
+    session: Session
+    state: RunState
+    history: SkillHistory
+    outcomes: Callable[[int], Mapping[str, Outcome] | None]
+    step: int
+    base: int
+
+    @classmethod
+    def of(cls, session: Session, state: RunState, history: SkillHistory) -> Search:
+        """Return the search on the current version, after the last step of ``state``."""
+        return cls(
+            session=session,
+            state=state,
+            history=history,
+            outcomes=session.outcomes,
+            step=state.step,
+            base=state.version,
+        )
+
+    @property
+    def settings(self) -> MethodSettings:
+        return self.session.settings
+
+    @property
+    def skill(self) -> Skill:
+        """The text of the base."""
+        return self.history.skill(self.base)
+
+    @property
+    def items(self) -> list[Item]:
+        """The train items of the step: a stretch of the epoch's shuffle, so that an epoch uses each once."""
+        return items_of_step(self.session, self.step)
+
+    @property
+    def train_items(self) -> Sequence[Item]:
+        """All train items, where :attr:`items` are those of the step."""
+        return self.session.task.items[Split.TRAIN]
+
+    @property
+    def quota(self) -> int | None:
+        """How many proposals an analyst may make; None without a limit."""
+        return analyst_budget(self.session, self.step)
+
+    def score(self, version: int) -> float:
+        return self.session.score(self.state, version)
+
+    def random(self, purpose: str) -> Random:
+        """Return a source of chance that is the same whenever this step is computed."""
+        return stream(self.session.seed, purpose, self.step)
+
+
+def analyst_budget(session: Session, step: int) -> int | None:
+    """Return how many proposals an analyst may make; the largest budget where the optimizer sets it."""
+    optimizer = session.settings.optimizer
+    if optimizer.control is ControlMode.NONE:
+        return None
+    is_fixed = optimizer.control is ControlMode.FIXED
+    return edit_budget(optimizer, step, session.steps) if is_fixed else optimizer.learning_rate
 
 
 def unanswered(session: Session, *stages: str) -> str:
@@ -282,3 +393,61 @@ class Overlap:
         self.monitor.stage(stage, progress.total)
         for _ in range(progress.done):
             self.monitor.tick()
+
+
+T = TypeVar("T")
+
+
+def stream(seed: int, purpose: str, *position: int) -> Random:
+    return Random(int(digest([seed, purpose, *position])[:16], 16))  # noqa: S311 - reproducible, not secret
+
+
+def steps_per_epoch(items: int, step_size: int) -> int:
+    """Return how many steps of ``step_size`` items use every item once; the last may be short."""
+    return ceil(items / step_size)
+
+
+def epoch_of(step: int, per_epoch: int) -> int:
+    return (step - 1) // per_epoch + 1
+
+
+def items_of_step(session: Session, step: int) -> list[Item]:
+    """Return the train items of ``step``, see :attr:`Search.items`."""
+    size = session.settings.train.step_size
+    return step_items(session.task.items[Split.TRAIN], seed=session.seed, step=step, step_size=size)
+
+
+def step_items(items: Sequence[Item], *, seed: int, step: int, step_size: int) -> list[Item]:
+    """Return the items of a step: a stretch of the epoch's shuffle, so that no item is in an epoch twice."""
+    per_epoch = steps_per_epoch(len(items), step_size)
+    epoch = epoch_of(step, per_epoch)
+    order = shuffle(items, stream(seed, "epoch", epoch))
+    start = (step - 1) % per_epoch * step_size
+    return order[start : start + step_size]
+
+
+def slow_sample(items: Sequence[Item], *, seed: int, epoch: int, size: int) -> list[Item]:
+    return shuffle(items, stream(seed, "slow", epoch))[:size]
+
+
+def shuffle(values: Sequence[T], random: Random) -> list[T]:
+    copy = list(values)
+    random.shuffle(copy)
+    return copy
+
+
+def chunks(values: Sequence[T], size: int) -> list[list[T]]:
+    return [list(values[start : start + size]) for start in range(0, len(values), size)]
+
+
+def shuffled_batches(items: Sequence[Item], *, seed: int, step: int, size: int) -> list[list[Item]]:
+    """Return the batches of a step, each in the random order in which its items are rolled out and read."""
+    return [shuffle(batch, stream(seed, "reflect", step, number)) for number, batch in enumerate(chunks(items, size))]
+
+
+def leak_in(session: Session, skill: Skill, text: str) -> Leak | None:
+    """Return the secret that ``text``, meant for ``skill``, quotes; None without one or without the lint."""
+    if not session.settings.evaluation.leak_lint or not text.strip():
+        return None
+    base = "\n".join([*(content for _, content in skill.text_files()), session.task.environment.taxonomy()])
+    return session.leaks.find(session, text, base)

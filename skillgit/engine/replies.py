@@ -1,32 +1,54 @@
-"""The JSON that optimizer prompts ask for: schemas of replies, and fields that a model may write in several ways."""
+r"""A question to the optimizer: the JSON that it is asked for, and what is done where the reply is not that.
+
+``parse`` is the door through which text of models enters: it cleans every text of a reply. A reply that cannot be used
+is sent back once with the reason.
+
+JSON that a model wrote almost right is repaired if it has one reading; all else is refused. Two kinds of damage are
+frequent. A model writes a backslash of TeX, of a regular expression or of a path as it is (``\frac``, ``\d``), which
+JSON does not allow, or reads as something else: ``\f`` is a form feed. And it forgets a comma or the backslash before a
+quotation mark. A repair keeps every character that was written, in its order: it guesses, drops and closes nothing. So
+a reply that was cut has no reading.
+"""
 
 from __future__ import annotations
 
+import json
 import re
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, get_args
+from typing import Annotated, Any, ClassVar, TypeVar, get_args
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, GetPydanticSchema, field_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, GetPydanticSchema, ValidationError, field_validator
 from pydantic.json_schema import JsonSchemaValue, SkipJsonSchema
 from pydantic_core.core_schema import no_info_wrap_validator_function, str_schema
 
-from skillgit.domain.document_rewrite import Priority, Rewrite, Suggestion, SuggestionType, UpdateMode, unwrapped
+from skillgit.domain.document_rewrite import (
+    Priority,
+    Rewrite,
+    RewriteError,
+    Suggestion,
+    SuggestionType,
+    Template,
+    UpdateMode,
+    unwrapped,
+)
 from skillgit.domain.edit import Edit, EditSource, Op
 from skillgit.domain.protected_regions import has_marker
-from skillgit.domain.skill import DOCUMENT
+from skillgit.domain.skill import DOCUMENT, Skill
 from skillgit.domain.trajectory import Rollout
-from skillgit.domain.untrusted.model_text import EMPTY, SkillText, clean
+from skillgit.domain.untrusted.json_limits import DocumentError, SeveralObjectsError, json_spans, object_in
+from skillgit.domain.untrusted.model_text import EMPTY, SkillText, clean, clean_json
 from skillgit.engine.proposals import Draft, Proposed, alike, common_source, grounded, joint_total, supported
+from skillgit.engine.search import Session
+from skillgit.errors import UnanswerableError
 from skillgit.lazy import loaded_on_use
+from skillgit.plugin.backend import Message, assistant, user
 
 with loaded_on_use():
+    import json_repair
     from pydantic import json_schema
-
-if TYPE_CHECKING:
-    from skillgit.engine.session import Session
 
 
 class ReplyModel(BaseModel):
@@ -358,3 +380,255 @@ DIALECTS = {
 
 def dialect(session: Session) -> Dialect:
     return DIALECTS[session.settings.optimizer.skill_update_mode]
+
+
+R = TypeVar("R", bound=ReplyModel)
+_ONE_OBJECT = "one JSON object and nothing else"
+_CUT = (
+    "Your reply reached the limit of its length and was cut. Answer again within half of it: propose fewer items, the"
+    f" most valuable first, and write shorter texts. Answer with {_ONE_OBJECT}."
+)
+
+
+class UnusableReplyError(Exception):
+    """A reply is not the JSON that was asked for; the text says why, for the model to read."""
+
+
+class MisplacedEditsError(UnusableReplyError):
+    """Some edits of a reply have no place in the skill, or may not be made; the others can be used."""
+
+
+def parse(text: str, schema: type[R], *, mend: bool = True) -> R:
+    """Read the JSON in ``text`` and clean it; an UnusableReplyError if none fits ``schema``.
+
+    Damage that has one reading is repaired, unless ``mend`` says otherwise: nothing of a reply that was cut is.
+    """
+    try:
+        text = restored_escapes(text)
+        value = clean_json(repaired_object(text, key_names(schema)) if mend else object_in(text) or None)
+    except SeveralObjectsError as error:
+        raise UnusableReplyError("it holds several JSON objects") from error
+    except AmbiguousEscapeError as error:
+        raise UnusableReplyError(str(error)) from error
+    except DocumentError:
+        value = None
+    except RecursionError as error:  # a repaired reply may be nested at any depth
+        raise UnusableReplyError("its JSON is nested too deeply") from error
+    if value is None:
+        raise UnusableReplyError("it contains no JSON object")
+    try:
+        return schema.model_validate(value)
+    except ValidationError as error:
+        faults = [f"{'.'.join(map(str, fault['loc'])) or 'object'}: {fault['msg']}" for fault in error.errors()[:5]]
+        raise UnusableReplyError("; ".join(faults)) from error
+
+
+def keeps_protected(skill: Skill) -> Callable[[ReplyModel], None]:
+    """Return a check of replies with a whole new text: it must keep what is protected in ``skill``."""
+    template = Template.of(skill.document)
+
+    def check(reply: ReplyModel) -> None:
+        if isinstance(reply, RewriteReply) and reply.body.strip():
+            try:
+                template.fill(reply.body)
+            except RewriteError as error:
+                raise UnusableReplyError(f"body: {error}") from error
+
+    return check
+
+
+async def ask(
+    session: Session,
+    stage: str,
+    messages: Sequence[Message],
+    schema: type[R],
+    *,
+    draw: tuple[str | int, ...],
+    check: Callable[[R], object] = lambda _: None,
+) -> R | None:
+    """Ask the optimizer for JSON; a reply that does not fit is sent back once with the reason.
+
+    Return None if the second reply does not fit either, or the question will never be answered: it is left out like a
+    reply that cannot be used, see :func:`skillgit.engine.search.unanswered`. A reply of which only some edits have no
+    place is better than none: it is returned unless the second is better.
+
+    ``draw`` is the place in the run that the call belongs to. ``check`` raises an UnusableReplyError if a reply of the
+    right shape cannot be used all the same.
+    """
+    conversation, partial = list(messages), None
+    form = strict_schema(schema, messages[0].text) if session.settings.optimizer.structured_output == "auto" else None
+    for attempt in (1, 2):
+        key = (stage, session.seed, *draw, attempt)
+        try:
+            reply = await session.calls.call("optimizer", stage, conversation, draw=key, schema=form)
+        except UnanswerableError:
+            return partial  # the door keeps why
+        is_cut = reply.finish_reason == "length"
+        try:
+            answer = parse(reply.text, schema, mend=not is_cut)
+            check(answer)
+        except MisplacedEditsError as fault:
+            partial = answer
+            again = (
+                f"Some of your edits have no place in the skill, or may not be made. {fault}\nAnswer again with the"
+                " whole JSON object, every edit included; copy each anchor from the skill as it is written there."
+            )
+            conversation += [assistant(reply.text), user(again)]
+        except UnusableReplyError as fault:
+            again = _CUT if is_cut else f"Your reply cannot be used: {fault}. Answer again with {_ONE_OBJECT}."
+            conversation += [assistant(reply.text), user(again)]
+        else:
+            return answer
+    return partial
+
+
+MOST_MENDED = 1 << 18  # characters; mending takes seconds for each 100,000
+
+_ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|[A-Za-z]+|.|$)", re.DOTALL)
+_COMMANDS = """
+nabla natural ncong nearrow neq nexists newcommand newline ngeq ngtr nleftarrow nleq noindent nolimits nonumber not
+notin nrightarrow nsubseteq nsupseteq nwarrow tanh tbinom textbackslash textbf textcolor textit textrm textsc textsf
+textstyle textsuperscript texttt tfrac therefore theta thickapprox thinspace tilde times tiny toprule triangle
+triangleleft triangleq triangleright
+"""
+_TEX = frozenset(_COMMANDS.split())
+"""Commands of TeX whose first letter makes an escape of JSON and whose other letters begin no word."""
+_DOUBTFUL = frozenset(
+    (
+        *("ne", "neg", "ni", "nless", "nmid", "nparallel", "nprec", "nsim", "nsucc", "nu"),
+        *("tag", "tan", "tau", "text", "to", "top"),
+    )
+)
+"""Commands that may be a line end or a tab before a word: ``\\nless`` is also a new line that begins with "less"."""
+_AFTER_COMMAND = "{_^"
+_BEFORE_COMMAND = "$({[=+-^_ "
+_PATH = re.compile(r"(?<![A-Za-z0-9])[A-Za-z]:(?:\\(?!\\)[\w .()-]+){2,}")
+_UNDOUBTED = re.compile(r"\\(?:[^nrtu\"\\/]|u(?![0-9a-fA-F]{4}))")
+
+
+class AmbiguousEscapeError(ValueError):
+    """A backslash in JSON may be meant as one, or as a line end or a tab; the text names the place."""
+
+
+def restored_escapes(text: str) -> str:
+    r"""Return JSON ``text`` with those backslashes doubled that were meant as backslashes.
+
+    Escapes that JSON does not know are such, and so are form feeds, backspaces and lone carriage returns, which no
+    skill holds. A line end or a tab that begins a command of TeX is one too; where a line end is possible as well, what
+    ``text`` does with its other backslashes decides. An AmbiguousEscapeError if that says nothing either.
+
+    >>> print(restored_escapes(r'{"content": "- Write \frac{a}{b}.\n- A year is \d{4}."}'))
+    {"content": "- Write \\frac{a}{b}.\n- A year is \\d{4}."}
+    """
+    if "\\" not in text:
+        return text
+    paths = [match.span() for match in _PATH.finditer(text) if _UNDOUBTED.search(match[0])]
+    pieces, at = list[str](), 0
+    doubtful = dict[int, re.Match[str]]()
+    has_single = has_double = False
+    for match in _ESCAPE.finditer(text):
+        pieces.append(text[at : match.start()])
+        at, escape = match.end(), match[1]
+        if escape == "\\":
+            has_double = has_double or text[at : at + 1].isalpha()
+            pieces.append(match[0])
+        elif escape in ('"', "/") or re.fullmatch(r"u[0-9a-fA-F]{4}", escape):
+            pieces.append(match[0])
+        elif escape in ("'", "`"):  # as JavaScript writes them
+            pieces.append(escape)
+        elif escape in _DOUBTFUL and text[at : at + 1] not in _AFTER_COMMAND:
+            doubtful[len(pieces)] = match
+            pieces.append(match[0])
+        elif escape == "r" or (
+            escape[:1] in ("n", "t") and escape not in _TEX | _DOUBTFUL and not _within(match.start(), paths)
+        ):
+            pieces.append(match[0])
+        else:
+            pieces.append(f"\\{match[0]}")
+            has_single = True
+    for index, match in doubtful.items():
+        if has_single and not has_double:
+            pieces[index] = f"\\{match[0]}"
+        elif has_single == has_double and text[match.start() - 1] in _BEFORE_COMMAND:
+            raise AmbiguousEscapeError(
+                f"{match[0]} may be a command or the begin of a line; write each backslash in a JSON string twice"
+            )
+    return "".join([*pieces, text[at:]])
+
+
+def _within(index: int, spans: list[tuple[int, int]]) -> bool:
+    return any(start <= index < end for start, end in spans)
+
+
+def repaired_object(text: str, names: frozenset[str]) -> dict[str, object] | None:
+    """Return the one object in ``text``, repaired if need be; None if it holds none that has one reading.
+
+    ``names`` are the keys that an object may have after a repair: a text that is taken apart at a quotation mark shows
+    as an unexpected key.
+    """
+    try:
+        return object_in(text) or None
+    except SeveralObjectsError:
+        raise
+    except DocumentError:
+        fences, braces = json_spans(text)
+    excerpt = fences[0] if fences and fences[0] == fences[-1] else braces
+    if "{" not in excerpt or len(excerpt) > MOST_MENDED:
+        return None
+
+    try:
+        value = json_repair.repair_json(excerpt, return_objects=True)
+        if isinstance(value, dict) and value and _keeps_all(value, excerpt, names) and _ends(text, excerpt):
+            return value
+    except (ValueError, RecursionError):  # nested too deep, or a number of thousands of digits
+        pass
+    return None
+
+
+def _ends(text: str, excerpt: str) -> bool:
+    """Say whether nothing after ``excerpt`` looks like more of the same JSON."""
+    return not re.search(r'["\[\]{}]', text[text.rfind(excerpt) + len(excerpt) :])
+
+
+def _keeps_all(value: dict[str, object], excerpt: str, names: frozenset[str]) -> bool:
+    plain_text = _decoded(excerpt)
+    return (
+        _signs(excerpt) == _signs(json.dumps(value, ensure_ascii=False))
+        and all(text in plain_text for text in _texts(value))
+        and all(name in names for name in _keys(value))
+    )
+
+
+_UNESCAPED = {"n": "\n", "t": "\t", "r": "\r"}
+
+
+def _decoded(text: str) -> str:
+    """Return ``text`` with its escapes as the characters that they stand for."""
+
+    def character(match: re.Match[str]) -> str:
+        escape = match[1]
+        return chr(int(escape[1:], 16)) if len(escape) > 1 else _UNESCAPED.get(escape, escape)
+
+    plain = re.sub(r"\\(u[0-9a-fA-F]{4}|.)", character, text, flags=re.DOTALL)
+    return plain.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def _signs(text: str) -> str:
+    """Return the characters of JSON that a repair must keep: all but blanks, commas, colons and kinds of quotes."""
+    literals = {"True": "true", "False": "false", "None": "null"}
+    plain = re.sub(r"\b(?:True|False|None)\b", lambda match: literals[match[0]], _decoded(text))
+    return re.sub(r"[\s,:]+", "", plain).replace("'", '"')
+
+
+def _texts(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    for part in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from _texts(part)
+
+
+def _keys(value: object) -> Iterator[str]:
+    if isinstance(value, dict):
+        yield from map(str, value)
+    for part in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from _keys(part)

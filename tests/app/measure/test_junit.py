@@ -1,0 +1,165 @@
+"""JUnit XML of ``eval`` and ``gate``, read as strictly as the schema that CI servers share has it."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from typing import TYPE_CHECKING
+from xml.etree import ElementTree as ET
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from program import skillgit
+from trained_runs import RUN, small_run
+
+from skillgit.app.measure import junit
+from skillgit.app.measure.pull_request_verdicts import NOT_RECORDED
+from skillgit.app.setup.measurement import KeptReply
+from skillgit.domain.evaluation import FailedToEvaluate, Scored
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SHAPES = {
+    "testsuites": ({"name"}, {"tests", "failures", "errors"}, {"testsuite"}),
+    "testsuite": ({"name", "tests"}, {"failures", "errors", "skipped"}, {"properties", "testcase"}),
+    "properties": (set(), set(), {"property"}),
+    "property": ({"name", "value"}, set(), set()),
+    "testcase": ({"name", "classname"}, set(), {"failure", "error", "skipped"}),
+    **dict.fromkeys(["failure", "error", "skipped"], ({"message", "type"}, set(), set())),
+}
+"""Element to the attributes that it has, those that it may have, and its children; as in Jenkins' junit-10.xsd."""
+
+
+def read(content: bytes) -> ET.Element:
+    """Return the document after a look at every rule of the schema."""
+    root = ET.fromstring(content)  # noqa: S314 - what was written a moment before
+    assert root.tag == "testsuites"
+    for element in root.iter():
+        needed, allowed, children = SHAPES[element.tag]
+        assert needed <= {*element.keys()} <= needed | allowed
+        assert {child.tag for child in element} <= children
+        if element.tag != "testsuite":
+            continue
+        assert [child.tag for child in element].count("properties") <= 1
+        cases = element.findall("testcase")
+        assert len(cases) == int(element.get("tests"))
+        assert all(len(case) <= 1 for case in cases)
+        for count, kind in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
+            assert int(element.get(count)) == len(element.findall(f"testcase/{kind}"))
+    assert int(root.get("tests")) == len(list(root.iter("testcase")))
+    return root
+
+
+def facts(suite: ET.Element) -> dict[str, str]:
+    return {fact.get("name"): fact.get("value") for fact in suite.iter("property")}
+
+
+def kinds(suite: ET.Element) -> dict[str, str]:
+    return {case.get("name"): case[0].tag if len(case) else "passed" for case in suite.findall("testcase")}
+
+
+@pytest.fixture(scope="module")
+def repository(tmp_path_factory) -> Path:
+    return shutil.copytree(small_run(tmp_path_factory), tmp_path_factory.mktemp("junit") / "repository")
+
+
+def test_eval_writes_a_case_for_each_item_of_each_text(repository):
+    words = ("eval", "v1", "--against", "v0", "--junit", "eval.xml", "--no-note")
+    result = json.loads(skillgit(*words, "--json", cwd=repository).out)
+    root = read((repository / "eval.xml").read_bytes())
+    assert [suite.get("name").split()[1] for suite in root] == ["v1", "v0"]
+    for suite, arm in zip(root, result["arms"], strict=True):
+        overall = arm["splits"][0]["overall"]
+        cases = [*kinds(suite).values()]
+        assert len(cases) == overall["n"]
+        assert facts(suite)["score"] == f"{overall['hard']:.4f}"
+        assert cases.count("passed") / len(cases) == pytest.approx(overall["hard"])
+        assert facts(suite)["version"] == f"{RUN}/{arm['name']}"
+        assert facts(suite)["interval"] == " to ".join(f"{bound:.4f}" for bound in overall["hard_interval"])
+    pair = result["comparisons"][0]
+    assert facts(root[0])["delta against v0"] == f"{pair['delta']:.4f}"
+    failure = next(root.iter("failure"))
+    assert failure.get("message").startswith("scores 0.0000; ")
+    assert re.match(r"given: .*\nscorer: .+", failure.text, re.DOTALL)
+
+
+def test_gate_says_of_each_item_what_the_change_did(repository):
+    words = ("gate", "--base", f"{RUN}/v0", "--head", f"{RUN}/v1", "--recorded-only", "--junit", "gate.xml", "--json")
+    result = json.loads(skillgit(*words, cwd=repository).out)
+    (suite,) = read((repository / "gate.xml").read_bytes())
+    (skill,) = result["skills"]
+    compared, of = skill["compared"], kinds(suite)
+    assert of.pop("verdict") == {0: "passed", 1: "failure"}.get(result["exit_code"], "error")
+    assert facts(suite)["verdict"] == skill["word"]
+    assert len(of) == skill["items"]
+    assert {item for item, kind in of.items() if kind == "failure"} == {row["item"] for row in compared["broken"]}
+    assert {item for item, kind in of.items() if kind == "skipped"} == set(compared["stable_fail"])
+    for item in (*compared["stable_pass"], *(row["item"] for row in compared["fixed"])):
+        assert of[item] == "passed"
+
+
+def test_where_the_gate_cannot_tell_nothing_has_failed(repository):
+    words = ("gate", "--base", "main", "--head", f"{RUN}/v1", "--recorded-only", "--junit", "open.xml", "-o")
+    skillgit(*words, "train.seed=9", "--config", "demo", cwd=repository, code=21)
+    (suite,) = read((repository / "open.xml").read_bytes())
+    assert kinds(suite)["verdict"] == "error"
+    assert "failure" not in kinds(suite).values()
+
+
+def test_it_is_refused_where_there_would_be_no_results(repository):
+    for words in (("eval", "v1"), ("gate", "--base", f"{RUN}/v0")):
+        done = skillgit(*words, "--dry-run", "--junit", "dry.xml", cwd=repository, code=2)
+        assert "junit" in done.err or "a dry run has no verdict" in done.err
+    assert not (repository / "dry.xml").exists()
+    skillgit("eval", "v1", "--fresh", "--junit", "x.xml", cwd=repository, code=2)
+
+
+OUTCOMES = [
+    (Scored(1.0, 1.0), 1.0, None, "passed"),
+    (Scored(0.0, 0.5), 0.0, None, "failure"),
+    (Scored(0.0, 0.5), 0.5, None, "failure"),
+    (FailedToEvaluate("the server did not answer"), None, None, "error"),
+    (FailedToEvaluate("the server did not answer"), None, 1.0, "error"),
+    (NOT_RECORDED, None, 1.0, "skipped"),
+    (Scored(0.0, 0.0), 0.0, 1.0, "failure"),
+    (Scored(0.0, 0.0), 0.0, 0.0, "skipped"),
+    (Scored(0.5, 0.5), 0.5, 0.0, "passed"),
+    (Scored(1.0, 1.0), 1.0, 1.0, "passed"),
+]
+
+
+@pytest.mark.parametrize(("outcome", "value", "before", "kind"), OUTCOMES)
+def test_an_item_that_could_not_be_evaluated_has_not_failed(outcome, value, before, kind):
+    suite = junit.suite("x", {})
+    junit.add_item(suite, "one", outcome, value, None, before=before)
+    assert kinds(suite) == {"one": kind}
+
+
+TOKEN = "ghp_0123456789abcdefghijABCDEFGHIJ012345"  # noqa: S105 - it opens nothing
+
+
+@given(
+    st.text(),
+    st.text(st.characters(max_codepoint=0x20)),
+    st.sampled_from(["\ufffe", "\uffff", "\ud800", "]]>", "&#0;"]),
+)
+def test_any_text_is_readable_xml_without_credentials(text, control, odd):
+    words = f"{text}{control}{odd} {TOKEN} end"
+    suite = junit.suite(words, {"a": words, "none": None, "empty": ""})
+    junit.add_item(suite, words, Scored(0.0, 0.0), 0.0, KeptReply(words * 50, words))
+    junit.add_item(suite, words, FailedToEvaluate(words), None, None)
+    content = junit.document("eval", [suite])
+    read(content)
+    assert TOKEN not in content.decode()
+    assert not re.search(
+        r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ufffe\uffff]|&#(0|[1-8]|1[1-9]|2[0-9]|3[01]);", content.decode()
+    )
+
+
+def test_a_file_that_cannot_be_written_is_said_in_a_sentence(repository):
+    (repository / "folder.xml").mkdir(exist_ok=True)
+    done = skillgit("eval", "v1", "--junit", "folder.xml", cwd=repository, code=1)
+    assert "cannot write" in done.err
