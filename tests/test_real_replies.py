@@ -22,6 +22,7 @@ from skillgit.domain.skill import Skill
 from skillgit.engine.candidate import fits, update
 from skillgit.engine.proposals import Draft, without_duplicates
 from skillgit.engine.replies import AnalysisReply, GuidanceReply, PatchReply, RankReply, parse
+from skillgit.engine.strategy import TrainSearch
 from skillgit.strategies.racing import Racing
 from skillgit_backends.offline.text import sections
 
@@ -103,5 +104,6 @@ async def _united(skill: Skill, drafts: list[Draft]):
     history = History()
     made = trainer(ToyBackend(), history, strategy=Racing())
     await run_to_end(made, history, limit=1)
-    search = replace(made.rounds.search(history.state(), 1), history=SimpleNamespace(skill=lambda _: skill))
+    search = TrainSearch.within(made.rounds.search(history.state(), 1))
+    search = replace(search, history=SimpleNamespace(skill=lambda _: skill))
     return await Racing().unite(search, [search.propose(draft) for draft in drafts])

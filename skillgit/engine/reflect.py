@@ -96,9 +96,9 @@ class Cutter:
         self._contrast = settings.contrast
         self._scored: dict[EditSource, list[Rollout]] = {EditSource.FAILURE: [], EditSource.SUCCESS: []}
 
-    def take(self, rollout: Rollout, others: Sequence[Rollout] = ()) -> list[Minibatch]:
-        """Take the rollout of one item of the batch, and ``others`` of it; return the minibatches that it completes."""
-        self._others[rollout.item.id] = others
+    def take(self, rollout: Rollout, draws: Sequence[Rollout] = ()) -> list[Minibatch]:
+        """Take the rollout of an item of the batch, and more ``draws`` of it; return minibatches that it completes."""
+        self._others[rollout.item.id] = draws
         self._early[rollout.item.id] = rollout
         complete: list[Minibatch] = []
         while self._left and self._left[0] in self._early:
@@ -128,11 +128,11 @@ class Cutter:
     def _twins(self, rollout: Rollout) -> list[Rollout]:
         """Return the further rollouts of an item that passed where ``rollout`` failed, or failed where it passed."""
         return [
-            other
-            for other in self._others[rollout.item.id]
-            if isinstance(other.outcome, Scored)
+            draw
+            for draw in self._others[rollout.item.id]
+            if isinstance(draw.outcome, Scored)
             and isinstance(rollout.outcome, Scored)
-            and other.outcome.passed is not rollout.outcome.passed
+            and draw.outcome.passed is not rollout.outcome.passed
         ]
 
 
@@ -185,9 +185,9 @@ class Reading:
         self._read = 0
         self._complete = False
 
-    def take(self, rollout: Rollout, others: Sequence[Rollout] = ()) -> None:
-        """Take the rollout of an item, and ``others`` of it; send off the analysts of minibatches that it completes."""
-        for group in self._cutters[rollout.item.id].take(rollout, others):
+    def take(self, rollout: Rollout, draws: Sequence[Rollout] = ()) -> None:
+        """Take the rollout of an item, and more ``draws`` of it; send off analysts of minibatches that it completes."""
+        for group in self._cutters[rollout.item.id].take(rollout, draws):
             self._analysts.append((group, asyncio.create_task(self._analyse(group))))
 
     async def reflection(self) -> Reflection:

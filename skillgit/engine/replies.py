@@ -227,8 +227,8 @@ class DraftReply(ReplyModel):
         proposals = []
         for part in self.parts():
             proposal = part.proposed(source)
-            named = [inputs[number] for number in dict.fromkeys(part.joins) if number < len(inputs)]
-            sources = named or [each for each in inputs if alike(each, proposal)]
+            joined_inputs = [inputs[number] for number in dict.fromkeys(part.joins) if number < len(inputs)]
+            sources = joined_inputs or [each for each in inputs if alike(each, proposal)]
             joint = supported(proposal, sources) if sources else replace(proposal, support=min(proposal.support, most))
             proposals.append(joint)
         return Draft(proposals=tuple(proposals), reasoning=self.reasoning, title=self.title)

@@ -50,6 +50,11 @@ class Rounds:
     _key: tuple[int, int] = (0, 0)
     _trials: Mapping[int, Trial] | None = None
 
+    def search(self, state: RunState, step: int) -> Search:
+        """Return what ``step`` works with: of the version that the strategy names."""
+        search = replace(Search.of(self.session, state, self.history), step=step)
+        return replace(search, base=self.session.strategy.base(TrainSearch.within(search)))
+
     def steps(self, state: RunState, step: int) -> range:
         """Return the steps of the round of ``step``; it ends with the epoch, and a person's version ends it too."""
         session = self.session
@@ -68,21 +73,16 @@ class Rounds:
         """Return what comes of ``step``, whose calls are charged to the event in progress."""
         began, steps = self.session.clock(), self.steps(state, step)
         if len(steps) == 1:
-            return await take_step(self._search(state, step), began=began, on_refusal=on_refusal)
+            return await take_step(self.search(state, step), began=began, on_refusal=on_refusal)
         before = state.before(steps.start)
         if self._trials is None or self._key != (steps.start, before.version):
-            trials = await self._compute(self._search(before, steps.start), steps)
+            trials = await self._compute(self.search(before, steps.start), steps)
             self._key, self._trials = (steps.start, before.version), trials
         trial = self._trials[step]
         search, measurement = replace(trial.search, state=state), trial.measurement
         if measurement is not None:
             measurement = measurement.decided(search, outrun=trial.outrun)
         return settle(replace(trial, search=search, measurement=measurement), began=began)
-
-    def _search(self, state: RunState, step: int) -> Search:
-        """Return what ``step`` works with: of the version that the strategy names."""
-        search = replace(Search.of(self.session, state, self.history), step=step)
-        return replace(search, base=self.session.strategy.base(TrainSearch.within(search)))
 
     async def _compute(self, first: Search, steps: range) -> dict[int, Trial]:
         """Return, by step, what came of the proposals of a round."""

@@ -523,9 +523,9 @@ def loading_and_cuts(state: RunState) -> tuple[str, str]:
     was cut.
     """
     evaluations = {version: state.known_evaluation(version) for version in dict.fromkeys((state.best, 0))}
-    known = [(version_label(version), each) for version, each in evaluations.items() if each is not None]
-    loads = (f"{label}: {each.loads.sentence}." for label, each in known if each.loads is not None)
-    cuts = (f"Of {label}, {cut_phrase(each.cut, each.scored)}." for label, each in known if each.cut)
+    by_label = [(version_label(version), each) for version, each in evaluations.items() if each is not None]
+    loads = (f"{label}: {each.loads.sentence}." for label, each in by_label if each.loads is not None)
+    cuts = (f"Of {label}, {cut_phrase(each.cut, each.scored)}." for label, each in by_label if each.cut)
     return next(loads, ""), next(cuts, "")
 
 

@@ -231,6 +231,7 @@ SITUATIONS = [
         "tasks draft --from sessions -n --all-projects",
     ),
     ("tasks draft --from sesions", "--from takes model, sessions", "tasks draft --from sessions -n --all-projects"),
+    ("tasks draft --from atif -n", "--from atif:PATH", "tasks draft --from atif:. -n"),
     ("claim first/best --key nofile", "--key names the file", "claim first/best --key key"),
     ("verify tasks.jsonl", "skillgit claim REV --output FILE", "claim first/best --key key --output FILE"),
     ("log first --skill other", "skillgit runs --skill skills/other", "", "second skill"),

@@ -5,7 +5,7 @@ import json
 
 import pytest
 from paced import Held, target_on
-from toy import SEED, WORDS, History, ToyBackend, ToyEnvironment, run_to_end, trainer
+from toy import ONE_STEP, SEED, WORDS, History, ToyBackend, ToyEnvironment, run_to_end, trainer
 
 from skillgit.calls.ledger import Ledger
 from skillgit.domain.cost import Caps
@@ -15,7 +15,6 @@ from skillgit.domain.trajectory import Item
 from skillgit.errors import BudgetError, ConfigError, StoppedError
 from skillgit.strategies.skillopt import step_batches
 
-ONE_STEP = {"num_epochs": 1, "batch_size": 8, "seed": 1}
 HALF = SEED.with_text("SKILL.md", SEED.document + "\n- amber birch\n")
 FULL = SEED.with_text("SKILL.md", SEED.document + f"\n- {' '.join(WORDS)}\n")
 

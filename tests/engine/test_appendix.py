@@ -4,7 +4,7 @@ import asyncio
 import json
 
 import pytest
-from toy import SEED, History, ToyBackend, analyse, run_to_end, trainer
+from toy import ONE_STEP, SEED, History, ToyBackend, analyse, run, run_to_end, trainer
 
 from skillgit.domain.event import CANDIDATES
 from skillgit.domain.event_kinds import EventKind
@@ -13,13 +13,7 @@ from skillgit.domain.untrusted.model_text import clean
 from skillgit.engine.candidate import NOTE_LENGTH, cleaned, fresh, note_key
 
 ON = {"use_skill_aware_reflection": True}
-SHORT = {"num_epochs": 1, "batch_size": 8, "seed": 1}
 HEADING = "## Defects and lapses"
-
-
-def run(backend: ToyBackend, **options) -> History:
-    history = History()
-    return asyncio.run(run_to_end(trainer(backend, history, **options), history))
 
 
 def noting(*notes: object, edits: bool = False):
@@ -32,7 +26,7 @@ def noting(*notes: object, edits: bool = False):
 
 def test_reminders_are_measured_before_they_are_part_of_a_version():
     backend = ToyBackend(script=noting("mind the amber"))
-    history = run(backend, train=SHORT, optimizer=ON)
+    history = run(backend, train=ONE_STEP, optimizer=ON)
     accepted = history[1].event
     assert accepted.kind is EventKind.ACCEPTED
     assert accepted.evaluation.hard == 0.25, "the reminder holds a word that a fourth of the items need"
@@ -44,7 +38,7 @@ def test_reminders_are_measured_before_they_are_part_of_a_version():
 
 
 def test_reminders_that_the_gate_refuses_reach_no_version():
-    history = run(ToyBackend(script=noting("mind nothing")), train=SHORT | {"num_epochs": 2}, optimizer=ON)
+    history = run(ToyBackend(script=noting("mind nothing")), train=ONE_STEP | {"num_epochs": 2}, optimizer=ON)
     rejected = history[1].event
     assert rejected.kind is EventKind.REJECTED
     assert rejected.appendix == AppendixCounts(added=1, total=1)
@@ -68,14 +62,14 @@ def test_an_edit_of_the_region_is_refused():
             return json.dumps({"edits": [{"op": "delete", "anchor": "mind the amber"}]})
         return json.dumps({"edits": [], "notes": ["mind the amber"]})
 
-    history = run(ToyBackend(script={"Analyse failures": reply}), train=SHORT | {"num_epochs": 2}, optimizer=ON)
+    history = run(ToyBackend(script={"Analyse failures": reply}), train=ONE_STEP | {"num_epochs": 2}, optimizer=ON)
     assert history[2].event.kind is EventKind.SKIPPED
     assert json.loads(history[2].evidence["patch.json"])["edits"][0]["status"] == "protected"
 
 
 def test_nothing_is_asked_for_or_kept_where_it_is_off():
     backend = ToyBackend(script=noting("mind the amber"))
-    history = run(backend, train=SHORT)
+    history = run(backend, train=ONE_STEP)
     assert history[1].event.kind is EventKind.SKIPPED
     assert not any(HEADING in r.messages[0].text for r in backend.requests)
 
@@ -97,11 +91,11 @@ def test_over_the_threshold_reminders_are_put_together():
     script = noting("amber one", "amber two", "amber three")
     optimizer = ON | {"skill_aware_consolidate_threshold": 2}
     backend = ToyBackend(script=script | {"Put reminders together": lambda _: json.dumps({"notes": ["amber all"]})})
-    event = run(backend, train=SHORT, optimizer=optimizer)[1].event
+    event = run(backend, train=ONE_STEP, optimizer=optimizer)[1].event
     assert event.appendix == AppendixCounts(added=3, total=1, consolidated=3)
     for useless in ("?", json.dumps({"notes": []}), json.dumps({"notes": list("abcd")})):
         backend = ToyBackend(script=script | {"Put reminders together": lambda _, text=useless: text})
-        event = run(backend, train=SHORT, optimizer=optimizer)[1].event
+        event = run(backend, train=ONE_STEP, optimizer=optimizer)[1].event
         assert event.appendix == AppendixCounts(added=3, total=3)
 
 
@@ -113,13 +107,13 @@ def test_notes_are_read_in_every_shape_that_a_model_writes():
         ["", None, "mind the amber"],
     ):
         script = {"Analyse failures": lambda _, notes=notes: json.dumps({"edits": [], "notes": notes})}
-        event = run(ToyBackend(script=script), train=SHORT, optimizer=ON)[1].event
+        event = run(ToyBackend(script=script), train=ONE_STEP, optimizer=ON)[1].event
         assert event.appendix == AppendixCounts(added=1, total=1)
 
 
 @pytest.mark.parametrize("note", ["<!-- skillgit:appendix -->", "sk-" + "a1B2" * 12, "  ", "..."])
 def test_what_cannot_be_a_reminder_is_left_out(note):
-    history = run(ToyBackend(script=noting(note)), train=SHORT, optimizer=ON)
+    history = run(ToyBackend(script=noting(note)), train=ONE_STEP, optimizer=ON)
     assert history[1].event.kind is EventKind.SKIPPED
 
 
@@ -133,7 +127,7 @@ def test_reminders_that_say_the_same_stand_once():
 def test_a_damaged_region_keeps_reminders_out_instead_of_hiding_them():
     damaged = SEED.with_text("SKILL.md", SEED.document + "<!-- skillgit:keep -->\nmine\n")
     history = History()
-    made = trainer(ToyBackend(script=noting("mind the amber")), history, train=SHORT, optimizer=ON)
+    made = trainer(ToyBackend(script=noting("mind the amber")), history, train=ONE_STEP, optimizer=ON)
     object.__setattr__(made.start, "skill", damaged)
     asyncio.run(run_to_end(made, history))
     assert history[1].event.kind is EventKind.SKIPPED

@@ -8,7 +8,7 @@ from dataclasses import replace
 from random import Random
 
 import pytest
-from toy import History, ToyBackend, run_to_end, trainer
+from toy import ONE_STEP, History, ToyBackend, run_to_end, trainer
 
 from skillgit.domain.edit import Edit, EditSource, Op
 from skillgit.domain.evaluation import Scored
@@ -152,7 +152,7 @@ def test_disjoint_edits_cost_no_merge_call():
     words = iter(["amber one", "birch two"])
     analysts = {"Analyse failures": lambda _: json.dumps({"edits": [{"op": "append", "content": f"- {next(words)}"}]})}
     backend, history = ToyBackend(script=analysts), History()
-    one_step = {"num_epochs": 1, "batch_size": 8, "seed": 1}
+    one_step = ONE_STEP
     made = trainer(backend, history, train=one_step, gradient={"minibatch_size": 4})
     asyncio.run(run_to_end(made, history))
     titles = [request.messages[0].text.splitlines()[0] for request in backend.requests if request.model == "optimizer"]

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from toy import SEED, History, ToyBackend, ToyEnvironment, items, run_to_end, trainer
+from toy import ONE_STEP, SEED, History, ToyBackend, ToyEnvironment, items, run_to_end, trainer
 
 from skillgit.domain.evaluation import EvaluationSummary, Scored, Split
 from skillgit.domain.outcomes import outcome_row, read_outcome
@@ -200,7 +200,7 @@ def test_a_run_says_everywhere_that_replies_were_cut():
         return json.dumps({"edits": []})
 
     backend.script["Analyse failures"] = analyse
-    asyncio.run(run_to_end(trainer(backend, history, train={"num_epochs": 1, "batch_size": 8, "seed": 1}), history))
+    asyncio.run(run_to_end(trainer(backend, history, train=ONE_STEP), history))
     start, end = history[0].event, history[-1].event
     assert isinstance(start.evaluation, EvaluationSummary)
     assert (start.evaluation.hard, start.evaluation.scored, start.evaluation.cut) == (0.0, 8, 8)
@@ -232,7 +232,7 @@ def test_a_verdict_that_was_cut_is_asked_for_again_and_is_no_score(text):
 def test_no_patch_of_a_cut_reply_is_measured(stage):
     whole = json.dumps({"title": "t", "edits": [{"op": "append", "content": "- amber birch coral dune"}]})
     backend, history = ToyBackend(script={stage: lambda _: reply(whole[:-2])}), History()
-    plan = {"num_epochs": 1, "batch_size": 8, "seed": 1}
+    plan = ONE_STEP
     asyncio.run(run_to_end(trainer(backend, history, train=plan, optimizer={"use_slow_update": False}), history))
     if stage == "Analyse failures":
         assert all(transition.skill is None or transition.skill == SEED for transition in history)

@@ -3,20 +3,14 @@ from __future__ import annotations
 import asyncio
 import json
 
-from toy import SEED, History, ToyBackend, ToyEnvironment, run_to_end, trainer
+from toy import ONE_STEP, SEED, History, ToyBackend, ToyEnvironment, run, run_to_end, trainer
 
 from skillgit.domain.evaluation import FailedToEvaluate, Scored
 from skillgit.domain.trajectory import Item, Rollout, Trajectory
 from skillgit.engine.reflect import diverse, probed
 
 ON = {"use_deep_reflect": True, "deep_reflect_failures": 3, "deep_reflect_successes": 1}
-SHORT = {"num_epochs": 1, "batch_size": 8, "seed": 1}
 PROBE = "Say which word you miss."
-
-
-def run(backend: ToyBackend, **options) -> History:
-    history = History()
-    return asyncio.run(run_to_end(trainer(backend, history, **options), history))
 
 
 def probing(backend: ToyBackend) -> list[object]:
@@ -25,7 +19,7 @@ def probing(backend: ToyBackend) -> list[object]:
 
 def test_failures_and_successes_are_rolled_out_again_with_the_probe_and_analysed_as_one_more_draft():
     backend = ToyBackend()
-    history = run(backend, train=SHORT | {"num_epochs": 2}, gradient=ON)
+    history = run(backend, train=ONE_STEP | {"num_epochs": 2}, gradient=ON)
     assert len(probing(backend)) == 3 + 4, "in the first step nothing is solved yet"
     analysts = [r for r in backend.requests if "## These tasks were probed" in r.messages[0].text]
     assert len(analysts) == 2
@@ -55,7 +49,7 @@ def test_a_probed_rollout_is_not_taken_for_one_without_a_probe():
             seen.append((item.id, skill.digest))
             return await super().rollout(item, skill, target)
 
-    run(ToyBackend(), train=SHORT, gradient=ON, environment=Remembering())
+    run(ToyBackend(), train=ONE_STEP, gradient=ON, environment=Remembering())
     assert len(seen) == len(set(seen))
     assert probed(SEED, PROBE).digest != SEED.digest
 
@@ -63,7 +57,7 @@ def test_a_probed_rollout_is_not_taken_for_one_without_a_probe():
 def test_without_a_probe_nothing_is_rolled_out_again():
     for reply in (json.dumps({"probe": ""}), "no", json.dumps({"probe": "<!-- skillgit:slow -->"})):
         backend = ToyBackend(script={"Write a probe": lambda _, reply=reply: reply})
-        history = run(backend, train=SHORT, gradient=ON)
+        history = run(backend, train=ONE_STEP, gradient=ON)
         assert json.loads(history[1].evidence["probe.json"])["probe"] == ""
         assert "probed.json" not in history[1].evidence
         assert not any("## These tasks were probed" in r.messages[0].text for r in backend.requests)
@@ -73,7 +67,7 @@ def test_nothing_is_probed_where_nothing_failed_or_it_is_switched_off():
     words = SEED.with_text("SKILL.md", SEED.document + "- amber birch coral dune\n")
     for options in ({"gradient": ON}, {}):
         backend, history = ToyBackend(), History()
-        made = trainer(backend, history, train=SHORT, **options)
+        made = trainer(backend, history, train=ONE_STEP, **options)
         if options:
             object.__setattr__(made.start, "skill", words)
         asyncio.run(run_to_end(made, history))
@@ -84,7 +78,7 @@ def test_an_item_that_cannot_be_evaluated_is_not_probed():
     backend = ToyBackend()
     run(
         backend,
-        train=SHORT,
+        train=ONE_STEP,
         gradient=ON | {"deep_reflect_failures": 9},
         environment=ToyEnvironment(frozenset({"train0"})),
     )

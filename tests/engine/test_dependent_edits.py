@@ -6,7 +6,7 @@ import asyncio
 import json
 
 import pytest
-from toy import History, ToyBackend, run_to_end, trainer
+from toy import ONE_STEP, History, ToyBackend, run_to_end, trainer
 
 from skillgit.domain.edit import Edit, Op
 from skillgit.domain.event_kinds import EventKind
@@ -40,7 +40,7 @@ def proposing(*edits: dict[str, object]):
     backend = ToyBackend()
     backend.script["Analyse failures"] = lambda _: json.dumps({"title": "all", "edits": list(edits)})
     history = History()
-    made = trainer(backend, history, train={"num_epochs": 1, "batch_size": 8, "seed": 1})
+    made = trainer(backend, history, train=ONE_STEP)
     return asyncio.run(run_to_end(made, history, limit=2))[1]
 
 

@@ -6,7 +6,7 @@ import asyncio
 import json
 
 import pytest
-from toy import History, ToyBackend, run_to_end, trainer
+from toy import ONE_STEP, History, ToyBackend, run_to_end, trainer
 
 from skillgit.domain.event_kinds import EventKind
 from skillgit.plugin.backend import Reply, Usage
@@ -14,7 +14,6 @@ from skillgit.plugin.backend import Reply, Usage
 WRONG = {"op": "replace", "anchor": "- begin wel, always", "content": "- begin well: amber"}
 RIGHT = {"op": "replace", "anchor": "- begin well", "content": "- begin well: amber"}
 RULE = {"op": "append", "content": "- quokka"}
-ONE_STEP = {"num_epochs": 1, "batch_size": 8, "seed": 1}
 
 
 def run(script, **options) -> tuple[ToyBackend, History]:

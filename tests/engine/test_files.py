@@ -7,7 +7,7 @@ import json
 from dataclasses import replace
 
 import pytest
-from toy import History, ToyBackend, ToyEnvironment, run_to_end, trainer
+from toy import ONE_STEP, History, ToyBackend, ToyEnvironment, kinds, run_to_end, trainer
 
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.skill import Skill
@@ -17,7 +17,6 @@ from skillgit.engine.prompt_sections import prompts_digest
 from skillgit.errors import ConfigError, SandboxError
 from skillgit.sandbox import Sandbox
 
-ONE_STEP = {"num_epochs": 1, "batch_size": 8, "seed": 1}
 HEAD = b"---\nname: toy\ndescription: Toy.\n---\n\n# Toy\n\n"
 SEED = Skill(
     "toy",
@@ -54,10 +53,6 @@ def run(*edits, seed=SEED, target=None, analyst=None, backend=None, **optimizer)
     made = trainer(backend, history, environment=ToyEnvironment(), **sections)
     made = replace(made, start=replace(made.start, skill=seed))
     return backend, asyncio.run(run_to_end(made, history))
-
-
-def kinds(history):
-    return [transition.event.kind for transition in history]
 
 
 def statuses(transition):

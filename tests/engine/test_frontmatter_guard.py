@@ -8,7 +8,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
-from toy import SEED, History, ToyBackend, run_to_end, trainer
+from toy import ONE_STEP, SEED, History, ToyBackend, run_to_end, trainer
 
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.skill import DOCUMENT
@@ -18,7 +18,7 @@ from skillgit.engine.search import Search
 from skillgit.strategies import skillopt
 
 OPTIONS = {
-    "train": {"num_epochs": 1, "batch_size": 8, "seed": 1},
+    "train": ONE_STEP,
     "optimizer": {"use_slow_update": False, "use_meta_skill": False},
 }
 

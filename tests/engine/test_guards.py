@@ -4,7 +4,7 @@ import asyncio
 import json
 
 import pytest
-from toy import SEED, History, ToyBackend, run_to_end, trainer
+from toy import ONE_STEP, SEED, History, ToyBackend, kinds, run_to_end, trainer
 
 from skillgit.domain.event import RunOutcome
 from skillgit.domain.event_kinds import EventKind
@@ -13,7 +13,6 @@ from skillgit.domain.skill import MOST_DOCUMENT
 from skillgit.engine.candidate import alike, comparable
 from skillgit.engine.prompt_sections import skill_tokens
 
-ONE_STEP = {"num_epochs": 1, "batch_size": 8, "seed": 1}
 LONG = "give the full name of the person that the question asks for, with the title if there is one"
 TWO_STEPS = {"num_epochs": 2, "batch_size": 8, "seed": 1}
 
@@ -29,10 +28,6 @@ def run(*replies, train=ONE_STEP, **options):
     backend, history = ToyBackend(script={"Analyse failures": analyse} if replies else {}), History()
     options["optimizer"] = {"use_slow_update": False, "use_meta_skill": False} | options.get("optimizer", {})
     return backend, asyncio.run(run_to_end(trainer(backend, history, train=train, **options), history))
-
-
-def kinds(history):
-    return [transition.event.kind for transition in history]
 
 
 def targets(backend):

@@ -8,7 +8,7 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from toy import SEED, History, ToyBackend, run_to_end, trainer
+from toy import ONE_STEP, SEED, History, ToyBackend, run_to_end, trainer
 
 from skillgit.domain.edit import Edit, EditSource, EditStatus, Op, apply
 from skillgit.domain.event import CANDIDATES
@@ -18,7 +18,6 @@ from skillgit.domain.untrusted.model_text import clean, hidden_in
 from skillgit.engine.candidate import cleaned
 from skillgit.engine.replies import AnalysisReply, RewriteReply, UnusableReplyError, parse
 
-ONE_STEP = {"num_epochs": 1, "batch_size": 8, "seed": 1}
 DIRT = "\x00\x1b]0;x\x07\r\u202e\u200b\U000e0041\ud83d"
 COUNT = 11
 """Characters that are removed from a dirty text; half of a pair counts, though U+FFFD stands in its place."""

@@ -4,7 +4,7 @@ import asyncio
 import json
 
 import pytest
-from toy import History, ToyBackend, ToyEnvironment, run_to_end, trainer
+from toy import ONE_STEP, History, ToyBackend, ToyEnvironment, run_to_end, trainer
 
 from skillgit.domain.evaluation import Split
 from skillgit.domain.event_kinds import EventKind
@@ -12,7 +12,6 @@ from skillgit.domain.leaks import Secrets
 from skillgit.plugin.environment import secrets_of
 
 CHECK = "assert answer.lower() == 'a secret word that nobody is told about' and len(answer) > 3"
-ONE_STEP = {"num_epochs": 1, "batch_size": 8, "seed": 1}
 
 
 class SecretiveEnvironment(ToyEnvironment):

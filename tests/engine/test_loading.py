@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from toy import History, ToyBackend, run_to_end, trainer
+from toy import ONE_STEP, History, ToyBackend, run_to_end, trainer
 
 from skillgit.calls.ledger import Ledger
 from skillgit.domain.evaluation import EvaluationSummary, LoadCounts, Loading, Scored, Split, load_counts
@@ -21,7 +21,7 @@ from skillgit.plugin.backend import Reply, Usage
 from skillgit.store.trailer_values import SUMMARY
 
 NOTE = "the agent did not load the skill, so this says nothing about its rules"
-PLAN = {"num_epochs": 1, "batch_size": 8, "seed": 1}
+PLAN = ONE_STEP
 
 
 @dataclass

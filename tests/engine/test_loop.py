@@ -1,24 +1,14 @@
 from __future__ import annotations
 
-import asyncio
 import json
 
 import pytest
-from toy import SEED, History, ToyBackend, ToyEnvironment, run_to_end, trainer
+from toy import ONE_STEP, SEED, ToyBackend, ToyEnvironment, kinds, run
 
 from skillgit.domain.evaluation import Split
 from skillgit.domain.event import RunOutcome
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.gate_decision import Decision
-
-
-def run(backend: ToyBackend, **options) -> History:
-    history = History()
-    return asyncio.run(run_to_end(trainer(backend, history, **options), history))
-
-
-def kinds(history: History) -> list[type]:
-    return [transition.event.kind for transition in history]
 
 
 def test_a_run_goes_from_baseline_over_steps_and_slow_updates_to_the_test_report():
@@ -101,7 +91,7 @@ def test_a_reply_that_is_not_json_is_sent_back_once_with_the_reason():
         return next(answers, json.dumps({"edits": [{"op": "append", "content": "- amber"}]}))
 
     backend = ToyBackend(script={"Analyse failures": first_prose})
-    history = run(backend, train={"num_epochs": 1, "batch_size": 8, "seed": 1})
+    history = run(backend, train=ONE_STEP)
     assert kinds(history) == [EventKind.RUN_STARTED, EventKind.ACCEPTED, EventKind.RUN_FINISHED]
     again = [r for r in backend.requests if len(r.messages) == 4]
     assert len(again) == 1
@@ -110,7 +100,7 @@ def test_a_reply_that_is_not_json_is_sent_back_once_with_the_reason():
 
 def test_a_second_unusable_reply_is_a_recorded_failure_and_the_step_is_skipped():
     backend = ToyBackend(script={"Analyse failures": lambda _: '{"edits": 3}'})
-    history = run(backend, train={"num_epochs": 1, "batch_size": 8, "seed": 1})
+    history = run(backend, train=ONE_STEP)
     skipped = history[1].event
     assert skipped.kind is EventKind.SKIPPED
     assert skipped.title == "no usable reply"
@@ -129,7 +119,7 @@ def test_a_second_unusable_reply_is_a_recorded_failure_and_the_step_is_skipped()
 )
 def test_an_edit_that_does_not_apply_is_reported_and_costs_no_evaluation(edit, status):
     backend = ToyBackend(script={"Analyse failures": lambda _: json.dumps({"edits": [edit]})})
-    history = run(backend, train={"num_epochs": 1, "batch_size": 8, "seed": 1})
+    history = run(backend, train=ONE_STEP)
     skipped = history[1].event
     assert skipped.kind is EventKind.SKIPPED
     assert (skipped.patch.ranked, skipped.patch.applied, skipped.patch.skipped) == (0, 0, 1)
@@ -145,6 +135,6 @@ def test_the_edit_budget_is_enforced_in_code():
         "Rank edits": lambda _: json.dumps({"selected": [5, 5, 99, 4, 3, 2, 1, 0]}),
     }
     optimizer = {"learning_rate": 2, "min_learning_rate": 1, "lr_scheduler": "constant"}
-    history = run(ToyBackend(script=script), train={"num_epochs": 1, "batch_size": 8, "seed": 1}, optimizer=optimizer)
+    history = run(ToyBackend(script=script), train=ONE_STEP, optimizer=optimizer)
     assert history[1].event.patch.applied == 2
     assert len(history[1].event.edits) == 2

@@ -1,10 +1,9 @@
 from __future__ import annotations
 
-import asyncio
 import json
 
 import pytest
-from toy import History, ToyBackend, run_to_end, trainer
+from toy import History, ToyBackend, run
 
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.gate_decision import Decision
@@ -15,11 +14,6 @@ from skillgit.errors import InvariantError
 ON = {"use_meta_reflect": True}
 SHORT = {"num_epochs": 2, "batch_size": 8, "seed": 1}
 HARM = {"op": "delete", "anchor": "- begin well"}
-
-
-def run(backend: ToyBackend, **options) -> History:
-    history = History()
-    return asyncio.run(run_to_end(trainer(backend, history, **options), history))
 
 
 def reflecting(*edits: dict[str, object]) -> dict[str, object]:

@@ -7,7 +7,7 @@ import json
 from collections import Counter
 
 import pytest
-from toy import SEED, WORDS, History, ToyBackend, ToyEnvironment, run_to_end, trainer
+from toy import ONE_STEP, SEED, WORDS, History, ToyBackend, ToyEnvironment, run_to_end, trainer
 from update_modes import SCRIPT, body, listed, missing
 
 from skillgit.domain.document_rewrite import UpdateMode, rewritten
@@ -17,7 +17,6 @@ from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.proposal import BudgetSource
 from skillgit.domain.skill import Skill
 
-ONE_EPOCH = {"num_epochs": 1, "batch_size": 8, "seed": 1}
 KEEP = "<!-- skillgit:keep -->\n- people say so\n<!-- /skillgit:keep -->"
 SLOW = "<!-- skillgit:slow -->\n- guidance\n<!-- /skillgit:slow -->"
 
@@ -106,7 +105,7 @@ def test_a_rewrite_keeps_frontmatter_keep_regions_and_slow_region(mode):
 def test_a_rewrite_that_loses_a_placeholder_is_asked_for_once_more_and_is_then_a_recorded_failure(mode, heading):
     seed = Skill("toy", {"SKILL.md": f"{SEED.document}\n{KEEP}\n".encode()})
     careless = {heading: lambda _: json.dumps({"body": "# Toy\n\n- amber birch coral dune"})}
-    history, backend = run(careless, skill=seed, train=ONE_EPOCH, optimizer={"skill_update_mode": mode})
+    history, backend = run(careless, skill=seed, train=ONE_STEP, optimizer={"skill_update_mode": mode})
     skipped = history[1].event
     assert skipped.kind is EventKind.SKIPPED
     assert skipped.title in {"no usable rewrite", "no usable reply"}
@@ -122,7 +121,7 @@ def test_a_rewrite_that_is_mended_at_the_second_attempt_is_used():
     history, _ = run(
         {"Rewrite the skill": lambda _: next(answers)},
         skill=seed,
-        train=ONE_EPOCH,
+        train=ONE_STEP,
         optimizer={"skill_update_mode": "rewrite_from_suggestions"},
     )
     assert history[1].event.kind is EventKind.ACCEPTED
@@ -134,7 +133,7 @@ def test_a_text_inside_a_reply_may_hold_code_fences():
     reply = f"Here:\n```json\n{json.dumps({'title': 't', 'body': text})}\n```"
     history, _ = run(
         {"Rewrite the skill": lambda _: reply},
-        train=ONE_EPOCH,
+        train=ONE_STEP,
         optimizer={"skill_update_mode": "rewrite_from_suggestions"},
     )
     assert history[1].skill.document.endswith(f"{text}\n")
@@ -143,7 +142,7 @@ def test_a_text_inside_a_reply_may_hold_code_fences():
 def test_a_rewrite_that_changes_nothing_costs_no_evaluation():
     history, backend = run(
         {"Rewrite the skill": lambda prompt: json.dumps({"body": body(prompt)})},
-        train=ONE_EPOCH,
+        train=ONE_STEP,
         optimizer={"skill_update_mode": "rewrite_from_suggestions"},
     )
     assert history[1].event.title == "the rewrite leaves the skill as it was"
@@ -161,7 +160,7 @@ def test_suggestions_are_ranked_within_the_budget_and_carried_out_in_one_call():
         "Edit budget": lambda _: json.dumps({"edits": 2}),
     }
     optimizer = {"skill_update_mode": "suggestions", "lr_control_mode": "autonomous"}
-    history, backend = run(script, train=ONE_EPOCH, optimizer=optimizer)
+    history, backend = run(script, train=ONE_STEP, optimizer=optimizer)
     event = history[1].event
     assert (event.patch.merged, event.patch.ranked, event.patch.budget) == (4, 2, 2)
     assert kinds(backend)["Rewrite the skill"] == 1
@@ -172,7 +171,7 @@ def test_suggestions_are_ranked_within_the_budget_and_carried_out_in_one_call():
 
 def test_whole_documents_know_neither_ranking_nor_budget():
     history, backend = run(
-        train=ONE_EPOCH, gradient={"minibatch_size": 2}, optimizer={"skill_update_mode": "full_rewrite_minibatch"}
+        train=ONE_STEP, gradient={"minibatch_size": 2}, optimizer={"skill_update_mode": "full_rewrite_minibatch"}
     )
     event = history[1].event
     assert event.kind is EventKind.ACCEPTED
@@ -184,7 +183,7 @@ def test_whole_documents_know_neither_ranking_nor_budget():
 def test_after_a_failed_merge_of_documents_the_best_supported_one_is_kept_and_the_failure_recorded():
     history, _ = run(
         {"Merge rewrites": lambda _: "no"},
-        train=ONE_EPOCH,
+        train=ONE_STEP,
         gradient={"minibatch_size": 3},
         optimizer={"skill_update_mode": "full_rewrite_minibatch"},
     )
@@ -211,7 +210,7 @@ def test_the_optimizer_sets_the_budget_and_the_schedule_holds_where_its_answer_c
         "Edit budget": lambda _: json.dumps({"edits": said}),
         "Rank edits": lambda _: json.dumps({"selected": [0, 1, 2, 3]}),
     }
-    history, _ = run(script, train=ONE_EPOCH, gradient={"minibatch_size": 1}, optimizer=optimizer)
+    history, _ = run(script, train=ONE_STEP, gradient={"minibatch_size": 1}, optimizer=optimizer)
     event = history[1].event
     assert (event.patch.budget, event.patch.by) == (min(budget, event.patch.merged), by)
     assert event.patch.applied == event.patch.budget
@@ -224,7 +223,7 @@ def test_the_optimizer_sets_the_budget_and_the_schedule_holds_where_its_answer_c
 def test_a_budget_of_zero_changes_nothing(said, aggregate):
     script = {"Analyse failures": many, "Edit budget": lambda _: json.dumps({"edits": said})}
     optimizer = {"lr_control_mode": "autonomous", "aggregate": aggregate}
-    history, _ = run(script, train=ONE_EPOCH, optimizer=optimizer)
+    history, _ = run(script, train=ONE_STEP, optimizer=optimizer)
     event = history[1].event
     assert event.kind is EventKind.SKIPPED
     assert (event.patch.budget, event.patch.ranked, event.patch.by) == (0, 0, BudgetSource.OPTIMIZER)
@@ -232,7 +231,7 @@ def test_a_budget_of_zero_changes_nothing(said, aggregate):
 
 
 def test_the_schedule_autonomous_is_the_control_mode_autonomous():
-    history, backend = run(train=ONE_EPOCH, optimizer={"lr_scheduler": "autonomous"})
+    history, backend = run(train=ONE_STEP, optimizer={"lr_scheduler": "autonomous"})
     assert history[1].event.patch.by is BudgetSource.OPTIMIZER
     assert kinds(backend)["Edit budget"] == 1
 
@@ -240,7 +239,7 @@ def test_the_schedule_autonomous_is_the_control_mode_autonomous():
 @pytest.mark.parametrize("scheduler", ["cosine", "autonomous"])
 def test_no_budget_means_no_limit(scheduler):
     optimizer = {"lr_control_mode": "none", "learning_rate": 1, "min_learning_rate": 1, "lr_scheduler": scheduler}
-    history, backend = run({"Analyse failures": many}, train=ONE_EPOCH, optimizer=optimizer)
+    history, backend = run({"Analyse failures": many}, train=ONE_STEP, optimizer=optimizer)
     event = history[1].event
     assert event.patch.applied == event.patch.merged == len(WORDS)
     assert (event.patch.budget, event.patch.by) == (None, BudgetSource.NONE)
@@ -254,7 +253,7 @@ def test_more_edits_than_a_message_shows_can_be_made_without_a_budget():
             {"edits": [{"op": "append", "content": f"- amber {n}"} for n in range(40)]}
         )
     }
-    history, _ = run(lots, train=ONE_EPOCH, optimizer={"lr_control_mode": "none"})
+    history, _ = run(lots, train=ONE_STEP, optimizer={"lr_control_mode": "none"})
     event = history[1].event
     assert event.patch.applied == 40
     assert len(event.edits) == 24
@@ -263,7 +262,7 @@ def test_more_edits_than_a_message_shows_can_be_made_without_a_budget():
 def test_merging_and_ranking_in_one_call_is_one_call_and_keeps_to_the_budget():
     optimizer = {"aggregate": "one_call", "learning_rate": 2, "min_learning_rate": 2}
     script = {"Analyse failures": many}
-    history, backend = run(script, train=ONE_EPOCH, gradient={"minibatch_size": 1}, optimizer=optimizer)
+    history, backend = run(script, train=ONE_STEP, gradient={"minibatch_size": 1}, optimizer=optimizer)
     assert kinds(backend)["Merge and rank edits"] == 1
     assert kinds(backend)["Merge patches"] == kinds(backend)["Rank edits"] == 0
     assert history[1].event.patch.applied == 2
@@ -275,14 +274,14 @@ def test_merging_and_ranking_in_one_call_is_one_call_and_keeps_to_the_budget():
 def test_without_a_usable_reply_to_the_one_call_the_best_supported_edits_are_kept():
     optimizer = {"aggregate": "one_call", "learning_rate": 1, "min_learning_rate": 1}
     script = {"Analyse failures": many, "Merge and rank edits": lambda _: "no"}
-    history, _ = run(script, train=ONE_EPOCH, gradient={"minibatch_size": 1}, optimizer=optimizer)
+    history, _ = run(script, train=ONE_STEP, gradient={"minibatch_size": 1}, optimizer=optimizer)
     assert history[1].event.patch.applied == 1
     assert json.loads(history[1].evidence["findings.json"])["unusable_calls"] == ["merge and rank"]
 
 
 def test_what_several_analysts_propose_alike_is_joined_without_asking_anybody():
     same = lambda _: json.dumps({"edits": [{"op": "append", "content": "- amber", "items": ["none", "of these"]}]})  # noqa: E731
-    history, backend = run({"Analyse failures": same}, train=ONE_EPOCH, gradient={"minibatch_size": 1})
+    history, backend = run({"Analyse failures": same}, train=ONE_STEP, gradient={"minibatch_size": 1})
     event = history[1].event
     assert kinds(backend)["Analyse failures"] == 8
     assert kinds(backend)["Merge patches"] == 0
@@ -300,9 +299,7 @@ def test_the_support_of_a_merged_edit_is_counted_from_what_it_joins_and_not_beli
         }
         return json.dumps({"edits": [joined]})
 
-    history, _ = run(
-        {"Analyse failures": many, "Merge patches": boast}, train=ONE_EPOCH, gradient={"minibatch_size": 4}
-    )
+    history, _ = run({"Analyse failures": many, "Merge patches": boast}, train=ONE_STEP, gradient={"minibatch_size": 4})
     assert history[1].event.edits[0].support <= 8
 
 
@@ -310,7 +307,7 @@ def test_an_analyst_cannot_claim_more_trajectories_than_it_saw():
     boast = {
         "Analyse failures": lambda _: json.dumps({"edits": [{"op": "append", "content": "- amber", "support": 99}]})
     }
-    history, _ = run(boast, train=ONE_EPOCH)
+    history, _ = run(boast, train=ONE_STEP)
     assert history[1].event.edits[0].support == 8
 
 
@@ -342,7 +339,7 @@ def test_the_skill_stands_once_in_a_prompt():
         {"skill_update_mode": "full_rewrite"},
         {"aggregate": "one_call"},
     ):
-        _, backend = run(train=ONE_EPOCH, gradient={"minibatch_size": 2}, optimizer=optimizer)
+        _, backend = run(train=ONE_STEP, gradient={"minibatch_size": 2}, optimizer=optimizer)
         prompts = [r.messages[1].text for r in backend.requests if r.model == "optimizer"]
         assert prompts
         assert all(f"\n{prompt}".count("\n<skill ") == prompt.count("\n- begin well") == 1 for prompt in prompts)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from paced import Held, Shuffled, optimizer_for, target_on
-from toy import EVERYTHING, History, ToyBackend, facts, run_to_end, trainer
+from toy import EVERYTHING, ONE_STEP, History, ToyBackend, facts, run_to_end, trainer
 
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.placebo import SENTENCES
@@ -17,7 +17,6 @@ from skillgit.engine.search import Monitor, Overlap, Stage
 from skillgit.errors import HandoffError
 from skillgit.strategies.skillopt import step_batches
 
-SHORT = {"num_epochs": 1, "batch_size": 8, "seed": 1}
 SMALL = {"minibatch_size": 2}
 PLAIN = {"train": {"num_epochs": 2, "batch_size": 3, "seed": 2}, "gradient": {"minibatch_size": 1}}
 
@@ -58,22 +57,22 @@ def test_neither_pace_nor_workers_change_an_event_a_cost_or_a_prompt(name, chanc
 
 
 def test_an_analyst_begins_before_the_slowest_rollout_has_ended():
-    [batch] = step_batches(trainer(ToyBackend(), History(), train=SHORT).session, 1)
+    [batch] = step_batches(trainer(ToyBackend(), History(), train=ONE_STEP).session, 1)
     backend = Held(target_on(f"{batch[-1].id} "), optimizer_for("Analyse failures"))
-    run(backend, train=SHORT, gradient=SMALL)
+    run(backend, train=ONE_STEP, gradient=SMALL)
     assert backend.overlapped
 
 
 def test_the_last_minibatch_waits_for_all_rollouts():
     backend = ToyBackend()
-    run(backend, train=SHORT, gradient={"minibatch_size": 8})
+    run(backend, train=ONE_STEP, gradient={"minibatch_size": 8})
     kinds = [target_on("train")(r) or optimizer_for("Analyse")(r) * 2 for r in backend.requests]
     assert kinds.index(2) > max(place for place, kind in enumerate(kinds) if kind is True)
 
 
 def test_the_experiment_is_carried_out_beside_the_analysts():
     backend = Held(optimizer_for("Analyse failures"), optimizer_for("Write a probe"))
-    run(backend, train=SHORT, gradient=SMALL | {"use_deep_reflect": True})
+    run(backend, train=ONE_STEP, gradient=SMALL | {"use_deep_reflect": True})
     assert backend.overlapped
 
 
@@ -82,7 +81,7 @@ def test_guidance_is_measured_while_the_memory_is_written():
         return target_on("selection")(request) and "- amber birch coral dune" in request.messages[0].text
 
     backend = Held(optimizer_for("Optimizer memory"), guided, script={"Analyse failures": lambda _: '{"edits": []}'})
-    history = run(backend, train=SHORT | {"num_epochs": 3})
+    history = run(backend, train=ONE_STEP | {"num_epochs": 3})
     assert backend.overlapped
     proposed = next(t.event for t in history if t.event.kind is EventKind.SLOW_PROPOSED)
     assert (proposed.memory, proposed.verdict.decision.accepted) == ("- words help", True)
@@ -93,7 +92,7 @@ def test_placebos_and_tests_do_not_wait_for_each_other():
         return target_on("selection")(request) and SENTENCES[0] in request.messages[0].text
 
     backend = Held(placebo, target_on("test7 "))
-    run(backend, train=SHORT | {"placebo": 1})
+    run(backend, train=ONE_STEP | {"placebo": 1})
     assert backend.overlapped
 
 
@@ -125,7 +124,7 @@ def test_an_analyst_that_fails_stops_no_rollout():
 
     backend = Away(target_on("train0 "), lambda _: False)
     with pytest.raises(HandoffError):
-        run(backend, train=SHORT, gradient=SMALL)
+        run(backend, train=ONE_STEP, gradient=SMALL)
     assert sum(map(target_on("train"), backend.requests)) == 8
     assert sum(map(optimizer_for("Analyse"), backend.requests)) == 4
 

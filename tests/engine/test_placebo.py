@@ -4,12 +4,10 @@ import asyncio
 import json
 from random import Random
 
-from toy import History, ToyBackend, run_to_end, trainer
+from toy import ONE_STEP, History, ToyBackend, run_to_end, trainer
 
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.placebo import Placebo
-
-ONE_STEP = {"num_epochs": 1, "batch_size": 8, "seed": 1}
 
 
 class NoisyBackend(ToyBackend):

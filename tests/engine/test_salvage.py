@@ -3,13 +3,12 @@ from __future__ import annotations
 import asyncio
 import json
 
-from toy import SEED, History, ToyBackend, run_to_end, trainer
+from toy import ONE_STEP, SEED, History, ToyBackend, run_to_end, trainer
 
 from skillgit.domain.edit import Edit, Op
 from skillgit.domain.event_kinds import EventKind
 from skillgit.engine.step import halves
 
-ONE_STEP = {"num_epochs": 1, "batch_size": 8, "seed": 1}
 GOOD = {"op": "append", "content": "- amber birch", "support": 1}
 BAD = {"op": "replace", "anchor": "- begin well", "content": "- spoil everything", "support": 5}
 

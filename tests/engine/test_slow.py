@@ -5,7 +5,7 @@ import json
 
 import pytest
 from paced import Held, target_on
-from toy import SEED, WORDS, History, ToyBackend, ToyEnvironment, items, run_to_end, trainer
+from toy import SEED, WORDS, History, ToyBackend, ToyEnvironment, items, run, trainer
 
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.gate_decision import Decision
@@ -18,11 +18,6 @@ from skillgit.engine.search import epoch_of, slow_sample, step_items
 STILL = {"Analyse failures": lambda _: json.dumps({"edits": []})}
 ALL_WORDS = SEED.with_text("SKILL.md", SEED.document + "".join(f"- {word}\n" for word in WORDS))
 TWO_WORDS = SEED.with_text("SKILL.md", SEED.document + "- amber\n- birch\n")
-
-
-def run(backend: ToyBackend, **options) -> History:
-    history = History()
-    return asyncio.run(run_to_end(trainer(backend, history, **options), history))
 
 
 def harmful(_: str) -> str:

@@ -9,7 +9,7 @@ from itertools import product
 import pytest
 from soaking import soak
 from test_leaks import SecretiveEnvironment
-from toy import SEED, History, ToyBackend, run_to_end, trainer
+from toy import ONE_STEP, SEED, History, ToyBackend, run_to_end, trainer
 
 from skillgit.domain.edit import Edit, Op, title_of
 from skillgit.domain.event import CANDIDATES, Event
@@ -42,7 +42,7 @@ def edits_of(applied: tuple[bool, ...], way: str) -> list[dict[str, object]]:
 
 def events(kind: str, edits: list[dict[str, object]], **options: object) -> list[Event]:
     reply = json.dumps({"title": TITLE, "reasoning": REASONING, "edits": edits})
-    settings = {"environment": SecretiveEnvironment(), "train": {"num_epochs": 1, "batch_size": 8, "seed": 1}} | options
+    settings = {"environment": SecretiveEnvironment(), "train": ONE_STEP} | options
     made = trainer(ToyBackend(script={kind: lambda _: reply}), history := History(), **settings)
     asyncio.run(run_to_end(made, history))
     origin = Origin.META if kind == "Reflect on an epoch" else Origin.STEP
@@ -98,7 +98,7 @@ def test_a_part_of_a_patch_bears_its_own_name_and_tells_of_all_that_was_left_out
     made = trainer(
         SpoiltBackend(script={"Analyse failures": lambda _: reply}),
         history,
-        train={"num_epochs": 1, "batch_size": 8, "seed": 1},
+        train=ONE_STEP,
         optimizer={"use_slow_update": False, "salvage": True},
         gate={"early_stop": False},
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from skillgit.calls.client import Calls, Route
 from skillgit.calls.ledger import Ledger
 from skillgit.domain.cost import Caps
 from skillgit.domain.evaluation import Scored, Split
+from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.skill import Skill
 from skillgit.domain.trajectory import Item, Trajectory, Turn
 from skillgit.engine.method_settings import MethodSettings
@@ -144,6 +146,7 @@ REPLIES: dict[str, Callable[[str], str]] = {
 }
 
 
+ONE_STEP: Mapping[str, object] = {"num_epochs": 1, "batch_size": 8, "seed": 1}
 EVERYTHING: Mapping[str, Mapping[str, object]] = {
     "train": {"num_epochs": 2, "batch_size": 3, "accumulation": 2, "seed": 3, "placebo": 2},
     "gradient": {"minibatch_size": 2, "use_deep_reflect": True, "deep_reflect_failures": 2},
@@ -230,3 +233,13 @@ async def run_to_end(made: Trainer, history: History, limit: int = 100) -> Histo
 def facts(history: History) -> list[tuple[object, ...]]:
     """Return all that a run leaves: its events, skills and evidence."""
     return [(transition.event, transition.skill, transition.evidence) for transition in history]
+
+
+def run(backend: ToyBackend, **options) -> History:
+    """Train to the end."""
+    history = History()
+    return asyncio.run(run_to_end(trainer(backend, history, **options), history))
+
+
+def kinds(history: History) -> list[EventKind]:
+    return [transition.event.kind for transition in history]

@@ -56,9 +56,9 @@ def hidden(search) -> list:
     return type(search.session.task.environment)({}).items(Split.SELECTION)
 
 
-def test_a_good_one_passes():
-    check_strategy(Good)
-    check_strategy(Good, settings={"train": {"num_epochs": 1}, "gate": {"screening": 2}})
+@pytest.mark.parametrize("settings", [None, soak({"train": {"num_epochs": 1}, "gate": {"screening": 2}})])
+def test_a_good_one_passes(settings):
+    check_strategy(Good, settings=settings)
 
 
 class TakesItems(Good):

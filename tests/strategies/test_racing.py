@@ -23,6 +23,7 @@ from skillgit.domain.run_state import fold
 from skillgit.domain.statistics import sign_test
 from skillgit.domain.untrusted.json_limits import loads
 from skillgit.engine.rounds import OUTRUN_LEVEL
+from skillgit.engine.strategy import TrainSearch
 from skillgit.strategies import Draft, Edit, Op
 from skillgit.strategies.compose import switches
 from skillgit.strategies.pareto import front
@@ -65,7 +66,7 @@ def test_steps_that_propose_the_same_list_in_other_words_bring_it_once():
         backend, history = ToyBackend(script={"Merge patches": lambda _: merge}), History()
         made = trainer(backend, history, strategy=Racing())
         await run_to_end(made, history, limit=1)
-        search = made.rounds.search(history.state(), 1)
+        search = TrainSearch.within(made.rounds.search(history.state(), 1))
         drafts = [Draft(proposals=(Edit(op=Op.APPEND, content=content, items=("train0",)),)) for content in contents]
         union = await Racing().unite(search, [search.propose(draft) for draft in drafts])
         merges = [request for request in backend.requests if request.messages[0].text.startswith("# Merge patches")]
