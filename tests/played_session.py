@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 SIZE = 104, 30
 WATCHED = "watched"
+WATCHED_ANSWERS = 32
+"""After so many answers the watched training is in its second step, and stays there until it was looked at."""
 DEADLINE_S = 60
 BETWEEN_LOOKS_S = 0.03
 SHORT = (

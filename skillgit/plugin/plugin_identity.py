@@ -88,18 +88,18 @@ def install_command(extra: str, package: str = "skillgit") -> str:
     except (PackageNotFoundError, ValueError):
         origin = {}
     url, vcs, folder = origin.get("url", ""), origin.get("vcs_info"), origin.get("dir_info")
-    place, options = f"{package}[{extra}]", ""
+    requirement, options = f"{package}[{extra}]", ""
     if vcs is not None:
-        place += f" @ {vcs['vcs']}+{url}@{vcs['commit_id']}"
+        requirement += f" @ {vcs['vcs']}+{url}@{vcs['commit_id']}"
     elif folder is not None:
-        place = f"{url2pathname(urlsplit(url).path)}[{extra}]"
+        requirement = f"{url2pathname(urlsplit(url).path)}[{extra}]"
         options = "-e " if folder.get("editable") else ""
     elif url:
-        place += f" @ {url}"
+        requirement += f" @ {url}"
     if vcs is not None and "subdirectory" in origin:
-        place += f"#subdirectory={origin['subdirectory']}"
+        requirement += f"#subdirectory={origin['subdirectory']}"
     installer = "pip install" if find_spec("pip") else f"uv pip install --python {quote(sys.prefix)}"
-    return f"{installer} {options}{quote(place)}"
+    return f"{installer} {options}{quote(requirement)}"
 
 
 def read_files(path: Path, folder: Path) -> dict[Path, bytes]:

@@ -130,20 +130,20 @@ def _plugin(point: EntryPoint, brings: Distribution | None) -> Plugin:
 
 def find_environment(name: str, root: Path) -> Loaded[type[Environment]]:
     """Return the environment called ``name``, or the one at ``path/to/file.py:Class`` under ``root``."""
-    loaded = _with_info(_load(ENVIRONMENTS, "environment", name, root), EnvironmentInfo, "environment", name)
-    return cast("Loaded[type[Environment]]", loaded)
+    plugin = _with_info(_load(ENVIRONMENTS, "environment", name, root), EnvironmentInfo, "environment", name)
+    return cast("Loaded[type[Environment]]", plugin)
 
 
 def find_backend(name: str, root: Path) -> Loaded[type[Backend]]:
     """Return the backend called ``name``, or the one at ``path/to/file.py:Class`` under ``root``."""
-    loaded = _with_info(_load(BACKENDS, "backend", name, root), BackendInfo, "backend", name)
-    return cast("Loaded[type[Backend]]", loaded)
+    plugin = _with_info(_load(BACKENDS, "backend", name, root), BackendInfo, "backend", name)
+    return cast("Loaded[type[Backend]]", plugin)
 
 
-def _with_info(loaded: Loaded[object], shape: type, kind: str, name: str) -> Loaded[object]:
-    """Return ``loaded`` if it is a class that says of itself what one of this kind does."""
-    if isinstance(loaded.cls, type) and isinstance(getattr(loaded.cls, "info", None), shape):
-        return loaded
+def _with_info(plugin: Loaded[object], shape: type, kind: str, name: str) -> Loaded[object]:
+    """Return ``plugin`` if it is a class that says of itself what one of this kind does."""
+    if isinstance(plugin.cls, type) and isinstance(getattr(plugin.cls, "info", None), shape):
+        return plugin
     problem = f"{kind} {name} has to be a class whose info is a {shape.__module__}.{shape.__name__}"
     raise UsageError(problem, hint="docs/extending.md shows one")
 
@@ -243,8 +243,8 @@ def _from_file(kind: str, name: str, root: Path) -> Loaded[object]:
     file_name, _, attribute = name.rpartition(":")
     path = (root / file_name).resolve()
     if not path.is_file():
-        others = [other.name for other in path.parent.glob("*.py")]
-        hint = did_you_mean(path.name, others, otherwise="name a Python file, a colon and the class in it")
+        neighbours = [file.name for file in path.parent.glob("*.py")]
+        hint = did_you_mean(path.name, neighbours, otherwise="name a Python file, a colon and the class in it")
         raise NotFoundError(f"there is no {kind} file {path}", hint=hint)
     try:
         files = read_files(path, path.parent)

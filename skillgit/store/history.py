@@ -36,7 +36,7 @@ _LINKED = 2
 
 
 def read_attic(repo: Repo, tip: str) -> dict[str, str]:
-    """Return branch to candidate in the chain that ends at ``tip``, oldest first; a HistoryError for another chain."""
+    """Return branch to candidate in the chain that ends at ``tip``, oldest first; a HistoryError for any other one."""
     candidates: list[tuple[str, str]] = []
     end: str | None = tip
     while end is not None:

@@ -164,8 +164,8 @@ class Repo:
         folders = {self.common_dir: main.workdir} if main.workdir else {}
         for name in self.raw.list_worktrees():
             folders[self.common_dir / "worktrees" / name] = self.raw.lookup_worktree(name).path
-        places = ((Path(folder), place / "HEAD") for place, folder in folders.items())
-        return [folder for folder, head in places if folder.is_dir() and head.read_text().strip() == f"ref: {branch}"]
+        heads = ((Path(folder), git_dir / "HEAD") for git_dir, folder in folders.items())
+        return [folder for folder, head in heads if folder.is_dir() and head.read_text().strip() == f"ref: {branch}"]
 
     def check_movable(self, branch: str) -> None:
         """Refuse to move ``branch`` where it is checked out, as git does: a commit there would take the move back."""

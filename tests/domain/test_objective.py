@@ -110,6 +110,8 @@ def test_the_words_of_a_verdict_name_both_figures_and_its_numbers_make_its_rule(
         assert f"{verdict.tokens:,.1f} tokens an item, {verdict.tokens_before:,.1f} before" in text
     assert f"{verdict.score:.4f}" in verdict.account
     assert f"{verdict.current:.4f}" in verdict.account
+    is_for_tokens = verdict.decision.accepted and verdict.gated and verdict.score <= verdict.current
+    assert ("it is accepted for fewer tokens" in verdict.account) == is_for_tokens
     behind = rule_behind(verdict, rule.min_coverage, frozenset())
     assert decide(behind, *sides(table)) == verdict
 

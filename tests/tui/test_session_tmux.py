@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import pytest
-from played_session import SIZE, play, prepared, training
+from played_session import SIZE, WATCHED_ANSWERS, play, prepared, training
 from program import SKILLGIT, surroundings
 from wire import wire_server
 
@@ -64,5 +64,5 @@ def tmux(repository: Path) -> Iterator[Tmux]:
 
 def test_a_session_in_a_terminal_shows_what_it_should(tmp_path, tmp_path_factory):
     repository = prepared(tmp_path_factory, tmp_path / "repository")
-    with wire_server(latency=0.02, process=True) as wire, ExitStack() as later, tmux(repository) as terminal:
+    with wire_server(answers=WATCHED_ANSWERS, process=True) as wire, ExitStack() as later, tmux(repository) as terminal:
         asyncio.run(play(terminal, repository, lambda: later.enter_context(training(repository, wire))))

@@ -37,6 +37,7 @@ class Settings:
         latency: Seconds before an answer.
         tail_share: Share of the questions that wait ``tail`` seconds instead, chosen by the question.
         tail: Seconds.
+        answers: Questions that are answered; later ones wait as long as the client does. 0 for all.
         cap: Questions in flight above which the answer is 429; 0 for none.
         keep: Whether the log keeps headers and bodies.
         quote: Words that every error ends with, for providers that quote what they were sent.
@@ -51,6 +52,7 @@ class Settings:
     latency: float = 0.0
     tail_share: float = 0.0
     tail: float = 0.0
+    answers: int = 0
     cap: int = 0
     keep: bool = False
     quote: str = ""
@@ -199,6 +201,8 @@ class Server:
             check_schema(question.schema, self.settings.no_schema)
             self._check_eyes(question)
             await asyncio.sleep(self._latency(entry.digest))
+            if self.settings.answers and entry.number >= self.settings.answers:
+                await asyncio.Event().wait()
             await self._answer(dialect, question, entry, connection)
         except WireError as error:
             after = self.settings.faults.retry_after

@@ -341,7 +341,9 @@ def _steps(workspace: Workspace, run: str, kind: AddressKind) -> str:
 
 def _near(repo: Repo, name: str, names: Sequence[str]) -> str:
     reason, fetching = repo.unfetched
-    listing = f"runs: {', '.join(names[:_SHOWN])}" if names else "there are no runs yet"
+    listing = (
+        f"runs: {', '.join(names[:_SHOWN])}" if names else f"there are no runs yet: {skills_here.train_hint(repo)}"
+    )
     return did_you_mean(name, names, otherwise=f"{reason}: {fetching}" if reason else listing)
 
 

@@ -61,6 +61,13 @@ def test_what_a_clone_left_out_is_named_with_the_command_that_brings_it(repo, tm
         assert resolve(workspace, f"{RUN}/v1").row is not None
 
 
+def test_a_revision_of_a_repository_without_runs_has_the_hint_that_makes_one(context):
+    for name in ("head", "v3", "demo/v1", "none"):
+        with Workspace(context) as workspace, pytest.raises(RevisionNotFoundError) as refusal:
+            resolve(workspace, name)
+        assert refusal.value.hint == f"there are no runs yet: {ask(lack_of_runs, context).hint}"
+
+
 @pytest.mark.usefixtures("records")
 def test_in_a_clone_of_one_branch_a_run_begins_with_a_warning(repo, tmp_path):
     git("checkout", "-q", "-B", "main", f"{RUN}/v0", cwd=repo.workdir)

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from soaking import examples
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "engine"))
 
@@ -213,7 +212,6 @@ runs = st.fixed_dictionaries(
 )
 
 
-@examples(0.7)
 @given(
     sections=runs, counts=st.tuples(sizes, sizes, sizes), judged=st.booleans(), share=st.sampled_from([0.0, 0.3, 1.0])
 )
