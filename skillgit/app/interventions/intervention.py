@@ -358,5 +358,5 @@ def open_gating(
             state=fold(record.event for record in records),
             commits={version: commit for version, commit in versions.items() if version is not None},
             outcomes=outcomes,
-            writer=RunWriter(workspace.repo, run, context.clock, workspace.repo.identity()),
+            writer=RunWriter(workspace.repo, run, context.clock),
         )
