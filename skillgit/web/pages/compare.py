@@ -45,7 +45,7 @@ class Pair(NamedTuple):
     rules: RulesDiffed
 
 
-class Chosen(NamedTuple):
+class ChosenOutputs(NamedTuple):
     """The items that an address asks for, how many there are of each kind, and how they are shown."""
 
     table: Table[OutputRow]
@@ -117,11 +117,11 @@ def _pairs(visit: Visit, names: Sequence[str]) -> Iterator[Pair]:
         yield Pair(names[0], name, diff, sums, text, RULE_DIFF.ask(visit.context, request))
 
 
-def _chosen(visit: Visit, names: Sequence[str], diffs: Sequence[ItemDiff], runs: Sequence[str]) -> Chosen:
+def _chosen(visit: Visit, names: Sequence[str], diffs: Sequence[ItemDiff], runs: Sequence[str]) -> ChosenOutputs:
     """Return the items of ``diffs``, of the first version and each other one, that an address chooses."""
     items = list(dict.fromkeys(row.item for diff in diffs for row in diff.rows))
     if len(diffs) < len(names) - 1 or not items:
-        return Chosen(output_table(names), (), {}, {})
+        return ChosenOutputs(output_table(names), (), {}, {})
     flaky = {
         line.item for run in runs for line in ITEM_TABLE.ask(visit.context, ItemsRequest(run=run, flaky=True)).rows
     }
@@ -131,7 +131,7 @@ def _chosen(visit: Visit, names: Sequence[str], diffs: Sequence[ItemDiff], runs:
     facet = facet if facet in groups else "different" if groups["different"] else "all"
     table, hidden, sort = output_table(names, partial(_leading, names)), visit.values("hide"), visit.value("sort")
     table = replace(table, columns=tuple(column for column in table.columns if column.name not in hidden))
-    return Chosen(
+    return ChosenOutputs(
         table,
         table.chosen(groups[facet], sort=sort),
         {name: len(rows) for name, rows in groups.items() if rows},
