@@ -26,7 +26,6 @@ from skillgit.web.rendering import Answer, Page, Visit, download, page
 MOST: Final = 4  # sides of a comparison
 LISTED: Final = 100  # items of a page
 RULES: Final = 60
-_CONTEXT: Final = 3
 
 
 SPENDING: Final = costs_by("run")
@@ -94,7 +93,7 @@ def _sides(visit: Visit) -> tuple[Mapping[str, RunRow], tuple[str, ...], list[st
 def _pairs(visit: Visit, names: Sequence[str]) -> Iterator[Pair]:
     room = DiffAllowance()
     for name in names[1:]:
-        request = DiffRequest(a=names[0], b=name, lines=_CONTEXT)
+        request = DiffRequest(a=names[0], b=name, lines=3)
         diff, missing = None, ""
         try:
             diff = ITEM_DIFF.ask(visit.context, request)
