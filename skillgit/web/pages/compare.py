@@ -26,8 +26,6 @@ from skillgit.web.rendering import Answer, Page, Visit, download, page
 MOST: Final = 4  # sides of a comparison
 LISTED: Final = 100  # items of a page
 RULES: Final = 60
-
-
 SPENDING: Final = costs_by("run")
 
 
