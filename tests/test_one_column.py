@@ -108,6 +108,6 @@ def test_a_page_has_it_and_sorts_by_it(repository, twice):
                 client.get(link)
                 page = parsed(client.get(httpx2.URL(link).join("/?sort=twice")).text)
             assert f"{twice:.3f}" in next(rows(page))
-            assert any("sort=twice" in (element.get("href") or "") for element in page.iter("a"))
+            assert any("sort=-twice" in (element.get("href") or "") for element in page.iter("a"))
         finally:
             server.terminate()

@@ -285,9 +285,9 @@ _MODELS, _COSTS = slice(-3 - len(AMOUNTS), -len(AMOUNTS)), slice(-len(AMOUNTS), 
 def _tally_rows(run: str, events: list[Row], spending: list[Row], before: Mapping[Row, Row]) -> Iterable[Row]:
     """Yield the rows of the tally that these events change; ``before`` is key to sums of the events before."""
     groups: dict[Row, list[Row]] = {}
-    divided, models = {row[0] for row in spending}, {row[0]: row[_MODELS] for row in events}
+    with_parts, models = {row[0] for row in spending}, {row[0]: row[_MODELS] for row in events}
     for row in events:
-        groups.setdefault((run, *row[_MODELS], int(row[0] in divided), "", ""), []).append(row[_COSTS])
+        groups.setdefault((run, *row[_MODELS], int(row[0] in with_parts), "", ""), []).append(row[_COSTS])
     for row in spending:
         groups.setdefault((run, *models[row[0]], 2, row[1], row[2]), []).append(row[_COSTS])
     for key, rows in groups.items():

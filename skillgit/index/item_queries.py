@@ -104,10 +104,10 @@ def item_sets(index: Index, run: str, split: str) -> frozenset[str]:
 def measured_by(index: Index, run: str, version: int | None, commit: str) -> int | None:
     """Return the event that measured a version, or the candidate in ``commit``; None if none did."""
     if version is None:
-        event: int | None = index.value("SELECT id FROM event WHERE oid = ?", (commit,))
+        ids = index.column("SELECT id FROM event WHERE oid = ?", (commit,))
     else:
-        event = index.value("SELECT measured_by FROM version WHERE run = ? AND version = ?", (run, version))
-    return event
+        ids = index.column("SELECT measured_by FROM version WHERE run = ? AND version = ?", (run, version))
+    return next(iter(ids), None)
 
 
 def task_types(index: Index, run: str) -> tuple[tuple[str, str], ...]:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from skillgit.domain.address import Address
 from skillgit.domain.event_kinds import AddressKind, EventKind
 from skillgit.domain.rehearsal import rehearsal
+from skillgit.index import item_queries
 from skillgit.index.log_filter import Selection, condition
 from skillgit.index.refresh import Index
 from skillgit.index.rows import ItemRow, LogRow, ProgressRow, RunRow, moment, typed
@@ -164,28 +165,17 @@ def gauge(index: Index, run: str) -> evaluation.Gauge:
     return evaluation.Gauge(metric=evaluation.Metric(metric), soft_weight=weight)
 
 
-def _measured_by(row: LogRow) -> tuple[str, tuple[str | int, ...]]:
-    """Return a query, with values, for the event that measured ``row``: of a slow merge, for example, its proposal."""
-    if row.version is None:
-        return "SELECT id FROM event WHERE oid = ?", (row.commit,)
-    return "SELECT measured_by FROM version WHERE run = ? AND version = ?", (row.run, row.version)
-
-
 def measured_evidence(index: Index, row: LogRow) -> str:
     """Return the tree of the evidence of what measured ``row``; empty without one."""
-    event, values = _measured_by(row)
-    return str(index.value(f"SELECT evidence FROM event WHERE id = ({event})", values) or "")  # noqa: S608 - as below
+    event = item_queries.measured_by(index, row.run, row.version, row.commit)
+    return str(index.value("SELECT evidence FROM event WHERE id = ?", (event,)) or "")
 
 
 def item_rows(index: Index, row: LogRow) -> tuple[ItemRow, ...]:
     """Return item outcomes by name, of a slow merge from its proposal, of an unmeasured reversion from its target."""
-    events, values = _measured_by(row)
-    rows = index.named(
-        "SELECT item, task_type, hard, soft, failed, tokens FROM item_outcome"  # noqa: S608 - both queries are above
-        f" WHERE event IN ({events}) ORDER BY item",
-        values,
-    )
-    return tuple(ItemRow(**row) for row in rows)
+    event = item_queries.measured_by(index, row.run, row.version, row.commit)
+    query = "SELECT item, task_type, hard, soft, failed, tokens FROM item_outcome WHERE event = ? ORDER BY item"
+    return tuple(ItemRow(**values) for values in index.named(query, (event,)))
 
 
 def events_of(index: Index, run: str, kind: str = "") -> int:

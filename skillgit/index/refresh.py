@@ -319,9 +319,9 @@ class FrozenRepo(Repo):
         return self._tips.get(name) if is_held else self._today.tip(name)
 
     def tips(self, run: str = "") -> dict[str, str]:
-        held = ((name, oid) for name, oid in self._tips.items() if (ref := refs.parse(name)) and run in {"", ref.run})
+        frozen = ((name, oid) for name, oid in self._tips.items() if (ref := refs.parse(name)) and run in {"", ref.run})
         live = (self._today.tips(name).items() for name in self._live_runs if run in {"", name})
-        return dict(chain(held, *live))
+        return dict(chain(frozen, *live))
 
 
 class PastIndex(Index):

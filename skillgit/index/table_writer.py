@@ -8,7 +8,6 @@ import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
-from itertools import chain
 from typing import Any
 
 from skillgit import __version__
@@ -50,19 +49,23 @@ def insert(
 def add(connection: sqlite3.Connection, runs: Iterable[Rows]) -> None:
     """Add rows of events that the index does not hold yet, those of some hundred events at a time."""
     waiting: dict[str, list[Any]] = {"event": []}
-    for rows in chain(runs, [None]):
-        if rows is not None:
-            for table, entries in rows.tables.items():
-                waiting.setdefault(table, []).extend(entries)
-            connection.executemany(
-                "UPDATE version SET measured_by = ?, inherited = NULL, hard = ?, soft = ?, n = ?, scored = ?"
-                " WHERE run = ? AND version = ?",
-                rows.measurements,
-            )
-        if rows is None or len(waiting["event"]) >= _AT_ONCE:
-            for table, entries in waiting.items():
-                _many(connection, table, entries)
-                entries.clear()
+
+    def flush() -> None:
+        for table, entries in waiting.items():
+            _many(connection, table, entries)
+            entries.clear()
+
+    for rows in runs:
+        for table, entries in rows.tables.items():
+            waiting.setdefault(table, []).extend(entries)
+        connection.executemany(
+            "UPDATE version SET measured_by = ?, inherited = NULL, hard = ?, soft = ?, n = ?, scored = ?"
+            " WHERE run = ? AND version = ?",
+            rows.measurements,
+        )
+        if len(waiting["event"]) >= _AT_ONCE:
+            flush()
+    flush()
 
 
 def next_number(connection: sqlite3.Connection) -> int:

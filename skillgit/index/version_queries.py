@@ -56,14 +56,14 @@ def lineage(index: Index, run: str, first: int, last: int) -> tuple[int, ...]:
     )
     made_of = {version: tuple(old for old in (base, joined) if old is not None) for version, base, joined in rows}
     ways: list[tuple[int, ...]] = [(last,)]
-    seen = {last}
+    visits = {last}
     while ways:
         way = ways.pop()
         if way[-1] == first:
             return way[::-1]
         # the base goes before what was put on it
-        older = [version for version in made_of.get(way[-1], ())[::-1] if version not in seen]
-        seen.update(older)
+        older = [version for version in made_of.get(way[-1], ())[::-1] if version not in visits]
+        visits.update(older)
         ways += [(*way, version) for version in older]
     return ()
 

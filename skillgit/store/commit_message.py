@@ -35,8 +35,7 @@ from skillgit.domain.event_kinds import TRAITS, AddressKind, EventKind
 from skillgit.domain.proposal import Change, Origin
 from skillgit.domain.untrusted.model_text import clean_paragraphs, storable, verbatim
 from skillgit.errors import DataError, InvariantError, TrailerError
-from skillgit.store.trailer_table import KINDS, TRAILERS
-from skillgit.store.trailer_values import NEEDED, read_cost
+from skillgit.store.trailer_table import KINDS, NEEDED, TRAILERS, read_cost
 from skillgit.store.trailers import PREFIX, TrailerBlock, format_block, parse_block
 
 _WIDTH = 72

@@ -26,7 +26,7 @@ from skillgit.store import commit_message, history, history_reader, refs, tree
 from skillgit.store.commit_message import Recorded
 from skillgit.store.evidence import evidence_commit, last_link, write_evidence
 from skillgit.store.git_binary import keep, until_kept, write_again
-from skillgit.store.repo import Identity, Repo
+from skillgit.store.repo import Repo
 from skillgit.store.seals import note_own
 from skillgit.store.transaction import RefUpdate, update_refs
 from skillgit.store.work_tree import ATTRIBUTES
@@ -38,11 +38,10 @@ _Written = tuple["Recorded", str | None]
 class RunWriter:
     """Appends events to a run whose lock is held since before its history was read; fails if anything else moved it."""
 
-    def __init__(self, repo: Repo, run: str, clock: Callable[[], datetime], identity: Identity | None = None) -> None:
+    def __init__(self, repo: Repo, run: str, clock: Callable[[], datetime]) -> None:
         self._repo = repo
         self._run = run
         self._clock = clock
-        self._identity = identity or repo.identity()
         tips = repo.tips()
         self._heads = {
             source.ref.local: source.tip for source in history.sources(repo, run, tips) if not source.is_folded
@@ -79,7 +78,7 @@ class RunWriter:
         """
         self._check_turn(event)
         write_again()
-        signature = self._signature(self._clock())
+        signature = self._repo.signature(self._clock())
         parents, end = self._parents(event, start, merge_parent), self._evidence_end()
 
         def write() -> _Written:
@@ -94,9 +93,6 @@ class RunWriter:
             note_own(self._repo, record.commit, local)
         self._publish(record, chain_end, write)
         return record
-
-    def _signature(self, time: datetime) -> pygit2.Signature:
-        return pygit2.Signature(self._identity.name, self._identity.email, int(time.timestamp()), 0)
 
     def _check_turn(self, event: Event) -> None:
         """Refuse an event that was computed from another state of the run than the one that it would follow."""
@@ -191,7 +187,7 @@ class RunWriter:
         if chain_end is not None and chain_end != self._tips.get(chain):
             updates.append(RefUpdate(name=chain, new=chain_end, old=self._tips.get(chain)))
         reason = f"skillgit: {record.event.kind}"
-        update_refs(self._repo, updates, identity=self._identity, reason=reason)
+        update_refs(self._repo, updates, reason=reason)
         keep(self._repo, write)
         self._remember(record, updates, chain_end)
 
@@ -211,7 +207,7 @@ class RunWriter:
         end = link.commit if link is not None else None
         is_behind = link is None or link.event != last.commit
         if is_behind and last.evidence and self._repo.has_object(last.evidence):
-            return evidence_commit(self._repo, last, self._signature(last.time), end)
+            return evidence_commit(self._repo, last, self._repo.signature(last.time), end)
         return end
 
     def _remember(self, record: Recorded, updates: list[RefUpdate], chain_end: str | None) -> None:

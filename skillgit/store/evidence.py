@@ -58,11 +58,6 @@ def plan_commit(repo: Repo, start: Recorded) -> str | None:
     return until_kept(repo, write)
 
 
-def plan_event(repo: Repo, commit: str) -> str:
-    """Return the commit of the event that a plan claims to be of; empty if it names none."""
-    return _event_of(repo.commit(commit))
-
-
 def planned_files(repo: Repo, tree_id: str, names: Collection[str]) -> dict[str, bytes] | None:
     """Return those files ``names`` of the evidence ``tree_id`` that a plan holds; None if no plan of it is here."""
     for commit in _plan_tips(repo, tree_id):
@@ -160,10 +155,11 @@ def joined_chain(repo: Repo, mine: str, theirs: str) -> str:
 
 def _links(repo: Repo, end: str | None) -> Iterator[EvidenceLink]:
     for commit in first_parents(repo, end):
-        yield EvidenceLink(commit=str(commit.id), tree=str(commit.tree_id), event=_event_of(commit))
+        yield EvidenceLink(commit=str(commit.id), tree=str(commit.tree_id), event=event_of(commit))
 
 
-def _event_of(commit: pygit2.Commit) -> str:
+def event_of(commit: pygit2.Commit) -> str:
+    """Return the commit of the event that a plan, or a link of a chain, claims to be of; empty if it names none."""
     match = _EVENT.search(message_of(commit))
     return match["oid"] if match else ""
 

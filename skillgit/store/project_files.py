@@ -37,22 +37,17 @@ class ProjectFiles:
 
     def full_id(self, revision: str) -> str:
         """Return the id of the commit that ``revision``, an id or the beginning of one, means; empty if none."""
-        try:
-            commit = self._repo.raw[revision]
-        except (KeyError, ValueError, pygit2.GitError):
-            return ""
+        commit = self._object(revision)
         return str(commit.id) if isinstance(commit, pygit2.Commit) else ""
 
     def content(self, revision: str, path: str) -> bytes | None:
         """Return what the file at ``path`` holds in a commit or tree; None where there is none."""
-        tree = self._tree(revision)
-        entry = entry_at(tree, path) if tree is not None and path else None
+        entry = self._entry(revision, path)
         return content_of(self._repo, entry, path) if isinstance(entry, pygit2.Blob) else None
 
     def folder_id(self, revision: str, path: str) -> str:
         """Return the id of the tree at ``path`` in a commit or tree; empty if no folder is there."""
-        tree = self._tree(revision)
-        entry = entry_at(tree, path) if tree is not None and path else None
+        entry = self._entry(revision, path)
         return str(entry.id) if isinstance(entry, pygit2.Tree) else ""
 
     def listing(self, revision: str, most: int) -> Iterator[tuple[str, int]]:
@@ -62,11 +57,17 @@ class ProjectFiles:
             if isinstance(entry, pygit2.Blob):
                 yield name, size_of(self._repo, entry.id)
 
+    def _entry(self, revision: str, path: str) -> pygit2.Object | None:
+        tree = self._tree(revision)
+        return entry_at(tree, path) if tree is not None and path else None
+
     def _tree(self, revision: str) -> pygit2.Tree | None:
+        obj = self._object(revision)
+        root = obj.tree if isinstance(obj, pygit2.Commit) else obj
+        return root if isinstance(root, pygit2.Tree) else None
+
+    def _object(self, revision: str) -> pygit2.Object | None:
         try:
-            entry = self._repo.raw[revision]
+            return self._repo.raw[revision]
         except (KeyError, ValueError, pygit2.GitError):
             return None
-        if isinstance(entry, pygit2.Commit):
-            entry = entry.tree
-        return entry if isinstance(entry, pygit2.Tree) else None

@@ -327,9 +327,9 @@ def _publish_event(repo: Repo, run: str) -> Iterator[str]:
 
 def repair_run(repo: Repo, run: str) -> list[str]:
     """Bring the refs of ``run`` that a dead process left behind to where they belong. Hold the run's lock."""
-    published = [*_publish_event(repo, run)]
+    events = [*_publish_event(repo, run)]
     records = history_reader.read_run(repo, run)
-    return [*published, *_mend_derived(repo, run, records), *_mend_evidence(repo, run, records)]
+    return [*events, *_mend_derived(repo, run, records), *_mend_evidence(repo, run, records)]
 
 
 def left_locks(repo: Repo) -> list[str]:

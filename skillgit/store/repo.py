@@ -260,14 +260,12 @@ class Repo:
         return str(self.raw.create_commit(None, signature, signature, message, content, commits))
 
     def has_object(self, oid: str) -> bool:
-
         return pygit2.Oid(hex=oid) in self.raw
 
     def reaches(self, tip: str, ancestor: str) -> bool:
         """Say whether ``ancestor`` is ``tip`` or one of its ancestors."""
         if not (self.has_object(tip) and self.has_object(ancestor)):
             return False
-
         try:
             return tip == ancestor or bool(self.raw.descendant_of(tip, ancestor))
         except pygit2.GitError:

@@ -29,7 +29,7 @@ from skillgit.files import sync
 from skillgit.store.git_binary import git_is_at_work, keep, until_kept
 from skillgit.store.lock import repo_lock
 from skillgit.store.refs import RefKind, parse, short
-from skillgit.store.repo import Identity, Repo
+from skillgit.store.repo import Repo
 
 _PATIENCE_S = 1.0
 _PAUSE_S = 0.02
@@ -50,10 +50,9 @@ def update_refs(
     updates: Sequence[RefUpdate],
     *,
     reason: str,
-    identity: Identity | None = None,
 ) -> None:
     """Move all of ``updates`` or none, else a ConcurrentWriteError."""
-    signer = identity or repo.identity()
+    signer = repo.identity()
     repo.raw.set_ident(signer.name, signer.email)
     with repo_lock(repo):
         _check_names(repo, updates)

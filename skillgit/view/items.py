@@ -189,7 +189,7 @@ class OutputRow:
     changes: tuple[Change, ...]
     scores: tuple[float | None, ...]
     answers: tuple[str, ...]  # empty where the evidence is not here
-    solved: tuple[bool | None, ...]
+    successes: tuple[bool | None, ...]
     is_flaky: bool
 
     @property
@@ -204,26 +204,21 @@ def outputs(
     pairs: Sequence[Sequence[ItemChange]], words: Mapping[str, ItemWords], flaky: Collection[str] = ()
 ) -> Iterator[OutputRow]:
     """Yield the items of ``pairs`` of the first version and another one each, with what item and versions say."""
-    changes: dict[str, dict[int, ItemChange]] = {}
-    for place, rows in enumerate(pairs):
-        for row in rows:
-            changes.setdefault(row.item, {})[place] = row
-    for item, own in sorted(changes.items()):
-        own_words = words.get(item)
-        replies = own_words.replies if own_words else ()
-        after = [own.get(place) for place in range(len(pairs))]
-        scores = (
-            next((row.before for row in own.values() if row.before is not None), None),
-            *(row.after if row else None for row in after),
-        )
+    sides = [{row.item: row for row in rows} for rows in pairs]
+    for item in sorted({*chain.from_iterable(sides)}):
+        rows = [side.get(item) for side in sides]
+        present = [row for row in rows if row is not None]
+        before = next((row.before for row in present if row.before is not None), None)
+        scores = (before, *(row.after if row else None for row in rows))
+        replies = words[item].replies if item in words else ()
         yield OutputRow(
             item=item,
-            task_type=next(iter(own.values())).task_type,
-            question=asked(own_words.question) if own_words else "",
-            changes=tuple(row.change if row else "missing" for row in after),
+            task_type=present[0].task_type,
+            question=asked(words[item].question) if item in words else "",
+            changes=tuple(row.change if row else "missing" for row in rows),
             scores=scores,
             answers=tuple(reply.answer for reply in replies) or ("",) * len(scores),
-            solved=tuple(
+            successes=tuple(
                 None if score is None else score >= 1.0 if reply is None or reply.is_solved is None else reply.is_solved
                 for score, reply in zip_longest(scores, replies)
             ),
@@ -234,9 +229,9 @@ def outputs(
 FACETS: Final[Mapping[str, Callable[[OutputRow], bool]]] = {
     "all": lambda _: True,
     "different": lambda row: row.differs,
-    "failing": lambda row: False in row.solved,
+    "failing": lambda row: False in row.successes,
     **{change: lambda row, change=change: change in row.changes for change in CHANGED},  # type: ignore[misc]
-    "solved by none": lambda row: False in row.solved and True not in row.solved,
+    "solved by none": lambda row: False in row.successes and True not in row.successes,
     "flaky": lambda row: row.is_flaky,
 }
 """Which items people look at, by the words that choose them."""
@@ -245,18 +240,17 @@ FACETS: Final[Mapping[str, Callable[[OutputRow], bool]]] = {
 def output_table(names: Sequence[str], link: Callable[[OutputRow, int], Cell] | None = None) -> Table[OutputRow]:
     """Return the items with outcome and answer of each version of ``names``; ``link`` makes cells that lead on."""
 
-    def shown(row: OutputRow, place: int) -> Cell:
-        score, solved = row.scores[place], row.solved[place]
-        mark = UNICODE.dot if score is None else UNICODE.passed if solved else UNICODE.rejected
+    def shown(row: OutputRow, number: int) -> Cell:
+        score, success = row.scores[number], row.successes[number]
+        mark = UNICODE.dot if score is None else UNICODE.passed if success else UNICODE.rejected
         part = "" if score in {None, 0.0, 1.0} else f" {numbers.score(score)}"
-        style = Style.FAINT if score is None else Style.ACCEPTED if solved else Style.REJECTED
-        answer = fit(one_line(row.answers[place]), _ANSWER)
-        target = link(row, place) if link is not None else Cell("")
-        return replace(target, text=f"{mark}{part} {answer}".rstrip(), style=style)
+        style = Style.FAINT if score is None else Style.ACCEPTED if success else Style.REJECTED
+        answer = fit(one_line(row.answers[number]), _ANSWER)
+        return replace(link(row, number) if link else Cell(""), text=f"{mark}{part} {answer}".rstrip(), style=style)
 
-    def values(place: int, name: str) -> Iterator[Column[OutputRow]]:
-        yield Column(name, lambda row: row.scores[place], head=name, show=lambda row: shown(row, place), key=name)
-        yield Column(f"{name} answer", lambda row: row.answers[place])
+    def values(number: int, name: str) -> Iterator[Column[OutputRow]]:
+        yield Column(name, lambda row: row.scores[number], head=name, show=lambda row: shown(row, number), key=name)
+        yield Column(f"{name} answer", lambda row: row.answers[number])
 
     return Table(
         plain="item task_type question change",
@@ -264,7 +258,7 @@ def output_table(names: Sequence[str], link: Callable[[OutputRow, int], Cell] | 
             Column("item", head="item", key="item", text=True),
             Column("task_type", head="type", key="type", text=True),
             Column("question", head="question", show=lambda row: fit(row.question, _QUESTION)),
-            *chain.from_iterable(values(place, name) for place, name in enumerate(names)),
+            *chain.from_iterable(values(number, name) for number, name in enumerate(names)),
             Column("change", lambda row: " ".join(row.changes), head="change", key="change", text=True),
         ),
         noun="item",
@@ -335,18 +329,18 @@ def _value(value: float | None) -> str:
     return f"{value:.0f}" if value in {0.0, 1.0} else numbers.score(value)
 
 
-def sums(diff: ItemDiff, screen: Screen, named: int = 0) -> str:
-    """Return how many items were fixed and broken, at most ``named`` of each by name, and how many stayed."""
+def sums(diff: ItemDiff, screen: Screen, examples: int = 0) -> str:
+    """Return how many items were fixed and broken, at most ``examples`` of each by name, and how many stayed."""
     labels, groups = change_words(diff.differs), dict[str, tuple[Style, list[str]]]()
     for kind in CHANGED:
         groups.setdefault(labels[kind], (STYLES[kind], []))[1].extend(getattr(diff, kind))
     parts = []
     for label, (style, names) in groups.items():
         if names or label in {labels["fixed"], labels["broken"]}:
-            more = f" {screen.glyphs.ellipsis}" if len(names) > named else ""
-            examples = screen.paint(Style.FAINT, f" ({one_line(' '.join(names[:named]))}{more})")
+            more = f" {screen.glyphs.ellipsis}" if len(names) > examples else ""
+            phrase = screen.paint(Style.FAINT, f" ({one_line(' '.join(names[:examples]))}{more})")
             count = f"{len(names)} {label}"
-            parts.append((screen.paint(style, count) if names else count) + (examples if names and named else ""))
+            parts.append((screen.paint(style, count) if names else count) + (phrase if names and examples else ""))
     parts += [f"{len(diff.stable_pass)} stable pass", f"{len(diff.stable_fail)} stable fail"]
     if diff.not_measured:
         parts.append(screen.paint(Style.FAINT, f"{len(diff.not_measured)} of {len(diff.rows)} {NOT_MEASURED}"))

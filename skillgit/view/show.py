@@ -15,6 +15,7 @@ from skillgit.domain.event import NOBODY, Event
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.gate_decision import NoRegression, Verdict
 from skillgit.domain.proposal import BudgetSource, PatchCounts
+from skillgit.index.rows import LogRow
 from skillgit.view import event_marks as cells
 from skillgit.view import numbers
 from skillgit.view.diff import coloured, plain
@@ -132,18 +133,18 @@ def recorded_facts(report: Shown, screen: Screen) -> Iterator[tuple[str, tuple[s
 def _head(report: Shown, screen: Screen, now: datetime) -> Iterator[str]:
     row, entry = report.row, Entry.of_row(report.row)
     yield f"{screen.paint(Style.STRONG, entry.label)}  {cells.outcome(entry, screen)}"
-    parts = [
-        row.run,
-        f"epoch {row.epoch}" if row.epoch else "",
-        f"step {row.step}" if row.step else "",
-        cells.made_of(row) or (f"base {version_label(row.base)}" if row.base is not None else ""),
-        numbers.ago(row.time, now),
-    ]
-    yield screen.dotted(parts)
+    yield screen.dotted([row.run, *placed(row, now)])
     refs = f"  {screen.paint(Style.REF, ' '.join(row.refs))}" if row.refs else ""
     yield f"{screen.paint(Style.OID, row.commit)}{refs}"
     yield ""
     yield screen.paint(Style.STRONG, cells.title(entry))
+
+
+def placed(row: LogRow, now: datetime) -> list[str]:
+    """Return where an event is in its run, what it is made of, and its age."""
+    made_of = cells.made_of(row) or (f"base {version_label(row.base)}" if row.base is not None else "")
+    epoch, step = f"epoch {row.epoch}" if row.epoch else "", f"step {row.step}" if row.step else ""
+    return [epoch, step, made_of, numbers.ago(row.time, now)]
 
 
 def _facts(report: Shown, screen: Screen) -> Iterator[tuple[str, str]]:

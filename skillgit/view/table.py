@@ -173,8 +173,7 @@ class Table(Generic[R]):
     def csv(self, rows: Sequence[R]) -> str:
         """Return the rows as comma-separated values under the names of the fields."""
         text = StringIO()
-        writer = csv.writer(text)
-        writer.writerows([self.names, *map(self.plain_row, rows)])
+        csv.writer(text).writerows([self.names, *map(self.plain_row, rows)])
         return text.getvalue()
 
     def _field(self, row: R, name: str) -> object:

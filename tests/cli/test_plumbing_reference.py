@@ -24,8 +24,7 @@ from skillgit.app.history.plumbing import SCHEMA
 from skillgit.domain import event as events
 from skillgit.domain.event_kinds import TRAITS, EventKind
 from skillgit.domain.untrusted.model_text import SkillText
-from skillgit.store.trailer_table import KINDS, TRAILERS
-from skillgit.store.trailer_values import MEASUREMENT, NEEDED, Record, ValueForm
+from skillgit.store.trailer_table import KINDS, MEASUREMENT, NEEDED, TRAILERS, Record, ValueForm
 
 WORDS = {
     name: value

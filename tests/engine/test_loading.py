@@ -18,7 +18,7 @@ from skillgit.domain.outcomes import outcome_row, read_outcome
 from skillgit.engine.evidence_files import rollouts_files
 from skillgit.errors import ExitCode, NotLoadedError
 from skillgit.plugin.backend import Reply, Usage
-from skillgit.store.trailer_values import SUMMARY
+from skillgit.store.trailer_table import SUMMARY
 
 NOTE = "the agent did not load the skill, so this says nothing about its rules"
 PLAN = ONE_STEP

@@ -13,21 +13,21 @@ from hypothesis import strategies as st
 from skillgit.domain.edit import Op
 from skillgit.domain.event import Inherited
 from skillgit.errors import TrailerError
-from skillgit.store import trailer_values
-from skillgit.store.trailer_values import AMOUNT, INTEGER, NEEDED, NUMBER, TEXT, WORD, Field, Record, flag, member
+from skillgit.store import trailer_table
+from skillgit.store.trailer_table import AMOUNT, INTEGER, NEEDED, NUMBER, TEXT, WORD, Field, Record, flag, member
 
 if TYPE_CHECKING:
     from random import Random
 
 RECORDS = {
-    trailer_values.EDIT: strategies.edits,
-    trailer_values.PATCH: strategies.patches,
-    trailer_values.SUMMARY: strategies.summaries,
-    trailer_values.GATE: strategies.verdicts(),
-    trailer_values.MODELS: strategies.models.filter(lambda models: models.target or models.optimizer),
-    trailer_values.COST: strategies.costs.map(lambda cost: cost.whole),
-    trailer_values.SPENT: strategies.parts.filter(bool).map(lambda parts: parts[0]),
-    trailer_values.INHERITED: st.builds(Inherited, version=strategies.counts),
+    trailer_table.EDIT: strategies.edits,
+    trailer_table.PATCH: strategies.patches,
+    trailer_table.SUMMARY: strategies.summaries,
+    trailer_table.GATE: strategies.verdicts(),
+    trailer_table.MODELS: strategies.models.filter(lambda models: models.target or models.optimizer),
+    trailer_table.COST: strategies.costs.map(lambda cost: cost.whole),
+    trailer_table.SPENT: strategies.parts.filter(bool).map(lambda parts: parts[0]),
+    trailer_table.INHERITED: st.builds(Inherited, version=strategies.counts),
 }
 written = st.sampled_from(list(RECORDS)).flatmap(lambda record: st.tuples(st.just(record), RECORDS[record]))
 
@@ -129,4 +129,4 @@ def test_amounts_add_up_in_a_database(token):
 
 def test_a_word_before_a_value_that_has_none_is_refused():
     with pytest.raises(TrailerError, match="begins with a word"):
-        trailer_values.MODELS.read("both target=a optimizer=b")
+        trailer_table.MODELS.read("both target=a optimizer=b")

@@ -158,7 +158,7 @@ def test_refs_that_moved_only_in_part_are_mended_by_the_next_event(tmp_path, mov
 
 
 def update(repo: Repo, name: str, commit: str, expected: str | None) -> None:
-    update_refs(repo, [RefUpdate(name=name, new=commit, old=expected)], identity=repo.identity(), reason="test")
+    update_refs(repo, [RefUpdate(name=name, new=commit, old=expected)], reason="test")
 
 
 @pytest.mark.usefixtures("impatient")

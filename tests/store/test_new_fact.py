@@ -11,8 +11,7 @@ from skillgit.domain.event import FACTS, FACTS_OF, Event, KindFacts, fact, facts
 from skillgit.domain.event_kinds import EventKind
 from skillgit.errors import InvariantError
 from skillgit.index.schema import fact_columns
-from skillgit.store.trailer_table import TRAILERS, trailers_of
-from skillgit.store.trailer_values import INTEGER, NEEDED, TEXT
+from skillgit.store.trailer_table import INTEGER, NEEDED, TEXT, TRAILERS, trailers_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,8 +12,7 @@ from skillgit.domain.event import FACTS_OF
 from skillgit.domain.event_kinds import EventKind
 from skillgit.index.schema import AMOUNTS
 from skillgit.store.commit_message import encode
-from skillgit.store.trailer_table import KINDS, TRAILERS, bearers
-from skillgit.store.trailer_values import COST, NEEDED, ORIGIN
+from skillgit.store.trailer_table import COST, KINDS, NEEDED, ORIGIN, TRAILERS, bearers
 from skillgit.store.trailers import PREFIX, parse_block
 
 ELSEWHERE = {"title", "why", "changes", "fixed", "broken", "guidance", "memory"}

@@ -10,7 +10,7 @@ from skillgit.store.transaction import RefUpdate, update_refs
 
 
 def move(repo, *updates: RefUpdate) -> None:
-    update_refs(repo, updates, identity=repo.identity(), reason="skillgit: test")
+    update_refs(repo, updates, reason="skillgit: test")
 
 
 def test_one_ref_that_moved_keeps_all_where_they_are(repo) -> None:

@@ -35,7 +35,7 @@ from skillgit.errors import ConcurrentWriteError, ConflictError, InvariantError
 from skillgit.store import history_reader, refs
 from skillgit.store.event_writer import RunWriter
 from skillgit.store.evidence import read_evidence
-from skillgit.store.repo import Identity, Repo
+from skillgit.store.repo import Repo
 from skillgit.store.work_tree import ATTRIBUTES
 
 if TYPE_CHECKING:
@@ -434,7 +434,7 @@ def contend(path: str, steps: int) -> int:
             last = history_reader.read_run(repo, RUN)[-1].event
             step = 0 if last.kind is EventKind.RUN_STARTED else last.step
             try:
-                writer = RunWriter(repo, RUN, lambda: START, Identity(name=f"writer {os.getpid()}"))
+                writer = RunWriter(repo, RUN, lambda: START)
                 writer.append(skipped(step + 1), None, {"pid.json": as_json([os.getpid(), step])})
                 break
             except ConcurrentWriteError:

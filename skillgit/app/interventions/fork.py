@@ -101,7 +101,7 @@ def fork(context: Context, revision: str, name: str | None = None, *, dry_run: b
             # settings of this machine are for a fork of what was begun on it, not for a stranger's plan
             seed = queries.row_of_version(index, row.run, 0)
             is_ours = seed is not None and is_own(repo, start=seed.commit)
-            record = RunWriter(repo, fork_name, context.clock, repo.identity()).append(
+            record = RunWriter(repo, fork_name, context.clock).append(
                 event,
                 None,
                 evidence,

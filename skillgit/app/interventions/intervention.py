@@ -354,5 +354,5 @@ def open_gating(workspace: Workspace, run: str, terms: OnTerms, watcher: EvalWat
             state=fold(record.event for record in records),
             commits={version: commit for version, commit in versions.items() if version is not None},
             outcomes=outcomes,
-            writer=RunWriter(workspace.repo, run, workspace.context.clock, workspace.repo.identity()),
+            writer=RunWriter(workspace.repo, run, workspace.context.clock),
         )

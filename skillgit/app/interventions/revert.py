@@ -111,7 +111,7 @@ def restore(context: Context, request: RevertRequest) -> RestoreResult:
             if request.dry_run:
                 return result
             event = candidate.restoration(state, Inherited(version=target))
-            writer = RunWriter(repo, run, context.clock, repo.identity())
+            writer = RunWriter(repo, run, context.clock)
             record = writer.append(event, candidate.skill, {}, check=partial(advance, state))
         workspace.index.refresh()
         return replace(result, event=queries.row_of_commit(workspace.index, record.commit))

@@ -360,7 +360,7 @@ class Training:
         position = _place(setup, state) if state is not None else ""
         self.facts = training_facts(setup, run=name, text=text, length=_length(setup), goes_on=position)
         self._read_feedback = feedback_reader(workspace.repo)
-        self._writer = RunWriter(workspace.repo, name, workspace.context.clock, workspace.repo.identity())
+        self._writer = RunWriter(workspace.repo, name, workspace.context.clock)
         self._versions: dict[int, str] = {}
         self._skills: dict[int, Skill] = {}
         self._outcomes = version_outcomes(workspace.repo, self._recorded)

@@ -18,7 +18,7 @@ from skillgit.domain.run_state import RunState, advance, begin
 from skillgit.domain.statistics import sign_test
 from skillgit.errors import InvariantError
 from skillgit.store.commit_message import Recorded
-from skillgit.store.trailer_values import AMOUNT, COST
+from skillgit.store.trailer_table import AMOUNT, COST
 
 Rule = tuple[Metric, float]
 MERGE = 2

@@ -13,7 +13,7 @@ from skillgit.domain.run_state import fold
 from skillgit.errors import ConflictError, HistoryError, SkillgitError
 from skillgit.store import history, history_reader, refs
 from skillgit.store.commit_message import Recorded
-from skillgit.store.evidence import joined_chain, plan_event
+from skillgit.store.evidence import event_of, joined_chain
 from skillgit.store.exchange.sending import RejectedMode, candidates
 from skillgit.store.git_binary import git, keep, until_kept
 from skillgit.store.lock import RunLock
@@ -204,7 +204,7 @@ class _Adoption:
 
     def _is_of_line(self, plan: str) -> bool:
         """Say whether a plan is of an event of the run's line, and not of a run that had its name before."""
-        event, line = plan_event(self._repo, plan), self._moves.get(self._line) or self._mine.get(self._line, "")
+        event, line = event_of(self._repo.commit(plan)), self._moves.get(self._line) or self._mine.get(self._line, "")
         return bool(event) and self._repo.reaches(line, event)
 
     def _known(self) -> dict[str, str]:

@@ -37,7 +37,6 @@ from skillgit.verbs.diff import (
     TEXT_DIFF,
     Diffed,
     DiffRequest,
-    ItemChange,
     ItemDiff,
     RulesDiffed,
 )
@@ -58,9 +57,6 @@ VIEWS: Final = ("text", "rules", "items")
 
 class ItemsView(ItemChanges[ItemDiff]):
     """All items of two versions, those that changed first, and the sums below them."""
-
-    def changes(self, facts: ItemDiff) -> Sequence[ItemChange]:
-        return facts.rows
 
     def made(self, facts: ItemDiff) -> Sequence[Painted]:
         return [*super().made(facts), *((Part(" "), *line) for line in rendered(totals(facts, self.ink), self.ink))]

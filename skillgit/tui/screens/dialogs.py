@@ -284,13 +284,13 @@ class HelpScreen(_TextDialog):
     def paragraphs(self) -> Iterator[Paragraph]:
         """Yield the keys of the focused widget, then those of what is around it, then the app's."""
         entries = {key.id: (key, keys) for key, keys in keymap.in_force(self._rebound)}
-        taken = set[str]()  # a key does what the nearest binding says
+        seen_keys = set[str]()  # a key does what the nearest binding says
         focus = self._over.focused
         for node in list(focus.ancestors_with_self) if focus is not None else [self._over, self._over.app]:
             ids = {binding.id for bound in node._bindings.key_to_bindings.values() for binding in bound}  # noqa: SLF001 - Textual offers no other list
             here = [entries.pop(name) for name in [*entries] if name in ids]
-            here = [(key, own) for key, keys in here if (own := tuple(name for name in keys if name not in taken))]
-            taken.update(name for _, keys in here for name in keys)
+            here = [(key, own) for key, keys in here if (own := tuple(name for name in keys if name not in seen_keys))]
+            seen_keys.update(name for _, keys in here for name in keys)
             if here:
                 where = "Here" if node is focus else "Everywhere" if node is self._over.app else "On this screen"
                 yield Paragraph(where, Style.STRONG)

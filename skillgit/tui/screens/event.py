@@ -391,14 +391,7 @@ def head(row: LogRow, ink: Screen, now: datetime) -> tuple[Painted, Painted]:
         Part(f"   {ink.encodable(cells.score(entry)).strip()}", Style.STRONG),
         Part(f" {cells.delta(entry)}", cells.style(entry)),
     )
-    parts = [
-        f"epoch {row.epoch}" if row.epoch else "",
-        f"step {row.step}" if row.step else "",
-        cells.made_of(row) or (f"base {version_label(row.base)}" if row.base is not None else ""),
-        numbers.ago(row.time, now),
-        numbers.short(row.commit),
-        one_line(row.run),
-    ]
+    parts = [*full.placed(row, now), numbers.short(row.commit), one_line(row.run)]
     return first, (Part(f" {ink.dotted(parts)}", Style.FAINT),)
 
 
@@ -454,6 +447,3 @@ class EventItems(ItemChanges[Sequence[ItemChange]]):
         super().show(facts, from_top=from_top)
         if not facts:
             self.tell("no outcomes of single items are known of this event")
-
-    def changes(self, facts: Sequence[ItemChange]) -> Sequence[ItemChange]:
-        return facts

@@ -9,10 +9,10 @@ from textual.binding import BindingType
 
 from skillgit.tui.keymap import bindings
 from skillgit.tui.widgets.painted_lines import Painted, PaintedLines, Part, RenderedLines, rendered
-from skillgit.verbs.diff import ItemChange
+from skillgit.verbs.diff import ItemChange, ItemDiff
 from skillgit.view.items import STYLES, change_lines
 
-F = TypeVar("F")
+F = TypeVar("F", bound="ItemDiff | Sequence[ItemChange]")
 
 
 class ItemChanges(RenderedLines[F]):
@@ -27,7 +27,7 @@ class ItemChanges(RenderedLines[F]):
     """What happened to the items that are shown; empty: all of them."""
 
     def changes(self, facts: F) -> Sequence[ItemChange]:
-        raise NotImplementedError
+        return facts if isinstance(facts, Sequence) else facts.rows
 
     def rows(self, facts: F) -> Sequence[ItemChange]:
         order = list(STYLES)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from skillgit.app.history.requests import ItemsRequest
 from skillgit.domain.address import version_label
@@ -19,18 +19,13 @@ from skillgit.verbs.runs import RUNS, RunsRequest
 from skillgit.view.items import FACETS, OutputRow, asked, chance_words, output_table, outputs
 from skillgit.view.items import sums as item_sums
 from skillgit.view.surface import Screen
-from skillgit.view.table import Cell, Table
+from skillgit.view.table import Cell
 from skillgit.web.pages.version import costs_by
 from skillgit.web.rendering import Answer, Page, Visit, download, page
 
 MOST: Final = 4  # sides of a comparison
 LISTED: Final = 100  # items of a page
 RULES: Final = 60
-_CONTEXT: Final = 3
-_PICKED: Final = ("task_type", "question", "change")
-"""Columns of items that a reader may leave out."""
-
-
 SPENDING: Final = costs_by("run")
 
 
@@ -45,20 +40,11 @@ class Pair(NamedTuple):
     rules: RulesDiffed
 
 
-class ChosenItems(NamedTuple):
-    """The items that an address asks for, how many there are of each kind, and how they are shown."""
-
-    table: Table[OutputRow]
-    rows: Sequence[OutputRow]
-    counts: Mapping[str, int]
-    state: Mapping[str, Sequence[str] | str]  # what the address says of it, for links to keep
-
-
 @page("/compare")
 def compare_page(visit: Visit) -> Answer:
     rows, names, own_runs = _sides(visit)
     pairs = [*_pairs(visit, names)] if len(names) > 1 else []
-    chosen = _chosen(visit, names, [pair.items for pair in pairs if pair.items], own_runs)
+    choice = _chosen(visit, names, [pair.items for pair in pairs if pair.items], own_runs)
     first = visit.number("from")
     return Page(
         "compare.html",
@@ -69,10 +55,9 @@ def compare_page(visit: Visit) -> Answer:
         own_runs=own_runs,
         most=MOST,
         pairs=pairs,
-        chosen=chosen,
-        rows=_asking(visit, names, chosen.rows[first : first + LISTED]),
+        chosen=choice,
+        rows=_asking(visit, names, choice["rows"][first : first + LISTED]),
         first=first,
-        columns=_PICKED,
         spending=[
             (Cell(run, link=("run", run, "cost")), COST.ask(visit.workspace, CostRequest(run=run)).total)
             for run in own_runs
@@ -89,7 +74,7 @@ def compared_items(visit: Visit) -> Answer:
     """Return the items of a comparison that its page shows, with all columns."""
     _, names, runs = _sides(visit)
     diffs = [ITEM_DIFF.ask(visit.workspace, DiffRequest(a=names[0], b=name)) for name in names[1:]]
-    rows = _asking(visit, names, _chosen(visit, names, diffs, runs).rows)
+    rows = _asking(visit, names, _chosen(visit, names, diffs, runs)["rows"])
     return download("items.csv", output_table(names).csv(rows).encode(), "text/csv; charset=utf-8")
 
 
@@ -106,7 +91,7 @@ def _sides(visit: Visit) -> tuple[Mapping[str, RunRow], tuple[str, ...], list[st
 def _pairs(visit: Visit, names: Sequence[str]) -> Iterator[Pair]:
     room = DiffAllowance()
     for name in names[1:]:
-        request = DiffRequest(a=names[0], b=name, lines=_CONTEXT)
+        request = DiffRequest(a=names[0], b=name, lines=3)
         diff, missing = None, ""
         try:
             diff = ITEM_DIFF.ask(visit.workspace, request)
@@ -117,11 +102,11 @@ def _pairs(visit: Visit, names: Sequence[str]) -> Iterator[Pair]:
         yield Pair(names[0], name, diff, sums, text, RULE_DIFF.ask(visit.workspace, request))
 
 
-def _chosen(visit: Visit, names: Sequence[str], diffs: Sequence[ItemDiff], runs: Sequence[str]) -> ChosenItems:
-    """Return the items of ``diffs``, of the first version and each other one, that an address chooses."""
+def _chosen(visit: Visit, names: Sequence[str], diffs: Sequence[ItemDiff], runs: Sequence[str]) -> dict[str, Any]:
+    """Return the items of ``diffs`` that an address chooses, how many each group has, and what links have to keep."""
     items = list(dict.fromkeys(row.item for diff in diffs for row in diff.rows))
     if len(diffs) < len(names) - 1 or not items:
-        return ChosenItems(output_table(names), (), {}, {})
+        return {"rows": (), "counts": {}}
     flaky = {
         line.item for run in runs for line in ITEM_TABLE.ask(visit.workspace, ItemsRequest(run=run, flaky=True)).rows
     }
@@ -131,20 +116,17 @@ def _chosen(visit: Visit, names: Sequence[str], diffs: Sequence[ItemDiff], runs:
     facet = facet if facet in groups else "different" if groups["different"] else "all"
     table, hidden, sort = output_table(names, partial(_leading, names)), visit.values("hide"), visit.value("sort")
     table = replace(table, columns=tuple(column for column in table.columns if column.name not in hidden))
-    return ChosenItems(
-        table,
-        table.chosen(groups[facet], sort=sort),
-        {name: len(rows) for name, rows in groups.items() if rows},
-        {"items": facet, "sort": sort, "hide": hidden, "view": visit.value("view")},
-    )
+    state = {"items": facet, "sort": sort, "hide": hidden, "view": visit.value("view")}
+    counts = {name: len(rows) for name, rows in groups.items() if rows}
+    return {"table": table, "rows": table.chosen(groups[facet], sort=sort), "counts": counts, "state": state}
 
 
-def _leading(names: Sequence[str], row: OutputRow, place: int) -> Cell:
+def _leading(names: Sequence[str], row: OutputRow, number: int) -> Cell:
     """Return a cell that leads to the item under a version, next to the first one of the comparison."""
-    run, _, version = names[place].rpartition("/")
-    base = names[1 if place == 0 else 0].rpartition("/")
+    run, _, version = names[number].rpartition("/")
+    base = names[1 if number == 0 else 0].rpartition("/")
     sides = (base[2] if base[0] == run else version, version)
-    a, b = sides if place else sides[::-1]
+    a, b = sides if number else sides[::-1]
     return Cell("", link=("run", run, "items", row.item) if run else (), query={"a": a, "b": b})
 
 

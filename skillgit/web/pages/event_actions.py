@@ -62,7 +62,6 @@ class Action(NamedTuple):
     fits: Callable[[LogRow], bool]
     request: Callable[[LogRow], Mapping[str, object]]
     entries: tuple[FormEntry, ...] = ()
-    is_first: bool = False  # whether it is offered before the others
 
 
 def _is_version(row: LogRow) -> bool:
@@ -81,7 +80,6 @@ ACTIONS: Final = (
         *("A merge commit brings the skill's folder to the trunk; nothing else there changes.", "promote"),
         fits=_is_version,
         request=lambda row: {"revision": str(row.address)},
-        is_first=True,
     ),
     Action(
         *("install", "Install for an agent"),
@@ -96,7 +94,6 @@ ACTIONS: Final = (
                 hint="user: for everything you do; project: for this repository only",
             ),
         ),
-        is_first=True,
     ),
     Action(
         *("fork", "Fork a new run"),
@@ -120,7 +117,6 @@ ACTIONS: Final = (
         *("The edits of the run's rejected candidates are applied to its newest version and measured.", "cherry-pick"),
         fits=lambda row: row.kind == EventKind.REJECTED,
         request=lambda row: {"run": row.run, "rejected": True, "keep": True},
-        is_first=True,
     ),
     Action(
         *("note", "Leave a note"),

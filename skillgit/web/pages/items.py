@@ -40,13 +40,13 @@ _ORDERS: Final = {
 
 
 class Facet(NamedTuple):
-    """Some of the items, which an address chooses by the name; a request with ``asked`` chooses the same."""
+    """Some of the items, which an address chooses by the name; a request with ``values`` chooses the same."""
 
     name: str
     words: str
     group: str
     items: Sequence[ItemLine]
-    asked: Mapping[str, object] = MappingProxyType({})
+    values: Mapping[str, object] = MappingProxyType({})
 
 
 class Selection(NamedTuple):
@@ -62,9 +62,10 @@ class Selection(NamedTuple):
 
 @page("/run/{run}/items")
 def items_page(visit: Visit) -> Answer:
-    request, table, facets, facet, selected, query = _selection(visit)
+    request, table, facets, facet, lines, query = _selection(visit)
+    group_names = dict.fromkeys(entry.group for entry in facets)
     first = max(0, visit.number("page", 1) - 1) * ROWS
-    rows = selected[first : first + ROWS]
+    rows = lines[first : first + ROWS]
     names = [column.name for column in table.columns]
     # besides the first and the best version a page has a stretch of the others, the newest unless the address says
     start = max(1, names.index(visit.value("from")) if visit.value("from") in names else len(names) - COLUMNS)
@@ -79,11 +80,9 @@ def items_page(visit: Visit) -> Answer:
         table=table,
         run=table.run,
         facet=facet,
-        groups={
-            group: [one for one in facets if one.group == group] for group in dict.fromkeys(f.group for f in facets)
-        },
+        groups={name: [entry for entry in facets if entry.group == name] for name in group_names},
         here=query,
-        selected=selected,
+        selected=lines,
         rows=rows,
         first=first,
         rows_per_page=ROWS,
@@ -120,7 +119,7 @@ def _selection(visit: Visit) -> Selection:
             if any(phrase in part.casefold() for part in (line.item, line.task_type, question))
         ]
     query = {"facet": "" if facet.name == "all" else facet.name, "q": text, "sort": "" if order == "item" else order}
-    values: Any = {"run": table.run, **facet.asked}
+    values: Any = {"run": table.run, **facet.values}
     return Selection(replace(request, **values), table, facets, facet, rows, query)
 
 
@@ -167,21 +166,22 @@ class Side(NamedTuple):
 @page("/run/{run}/items/{item:path}")  # a starlette path is decoded, %2F with it
 def item_page(visit: Visit) -> Answer:
     run, item = visit.parameters["run"], visit.parameters["item"]
-    wanted = [visit.value("a"), visit.value("b")]
-    request = SidesRequest(run=run, item=item, sides=tuple(filter(None, wanted)))
+    versions = [visit.value("a"), visit.value("b")]
+    request = SidesRequest(run=run, item=item, sides=tuple(filter(None, versions)))
     story = ITEM_SIDES.ask(visit.workspace, request)
     attempts = {attempt.name: attempt for attempt in story.attempts}
-    for name in filter(None, wanted):
+    for name in filter(None, versions):
         if name not in attempts:
             hint = f"it has {', '.join([*attempts][:8])}"
             raise NotFoundError(f"run {story.run} has no {name} that was measured", hint=hint)
     # unless the address says, the first version and the newest one
-    measured = [attempt.name for attempt in story.attempts if attempt.version is not None and attempt.outcome]
-    ends = measured or [*attempts]
-    a, b = (wanted[0] or ends[0], wanted[1] or ends[-1])
+    ends = [attempt.name for attempt in story.attempts if attempt.version is not None and attempt.outcome] or [
+        *attempts
+    ]
+    a, b = (versions[0] or (ends or [*attempts])[0], versions[1] or (ends or [*attempts])[-1])
     selection = _selection(visit)
     order = [line.item for line in selection.rows]
-    place = order.index(item) if item in order else None
+    number = order.index(item) if item in order else None
     first_solved, share = who_solves(story)
     return Page(
         "run_item.html",
@@ -199,9 +199,9 @@ def item_page(visit: Visit) -> Answer:
         here=selection.query,
         facet=selection.facet,
         selected=selection.rows,
-        place=place,
-        previous=order[place - 1] if place else "",
-        following=order[place + 1] if place is not None and place + 1 < len(order) else "",
+        place=number,
+        previous=order[number - 1] if number else "",
+        following=order[number + 1] if number is not None and number + 1 < len(order) else "",
         turns_at_most=TURNS,
         text_at_most=TEXT,
         question=asked(story.question),

@@ -48,7 +48,7 @@ WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 1040, 240, 56, 64, 12, 34
 
 @page("/")
 def runs_page(visit: Visit) -> Answer:
-    sort, chosen = visit.value("sort"), visit.values("show")
+    sort, shown_runs = visit.value("sort"), visit.values("show")
     try:
         words = shlex.split(visit.value("q"))
     except ValueError:  # a quotation that does not end
@@ -63,7 +63,7 @@ def runs_page(visit: Visit) -> Answer:
         by = Axis(visit.value("by", Axis.STEP))
     except ValueError:
         raise UsageError("curves run along steps, calls or dollars", hint=f"by={'|'.join(Axis)}") from None
-    names = chosen[:CURVES]
+    names = shown_runs[:CURVES]
     lines = browse.curves(visit.workspace, names, by, most=_CURVE_POINTS) if names else ()
     rows = listing.rows[offset : offset + SHOWN]
     columns, cells = LIST.drawn(rows, Surface.PAGE, now=visit.context.clock())
@@ -82,7 +82,7 @@ def runs_page(visit: Visit) -> Answer:
         cells=cells,
         sparks=sparks(browse.courses(visit.workspace, [row.name for row in rows])),
         choices=dict(zip(_CHOICES, (listing.skills, states, listing.environments, listing.models), strict=True)),
-        chosen=chosen,
+        chosen=shown_runs,
         curves=lines,
         drawings=overlaid(lines),
         by=by,
@@ -91,7 +91,7 @@ def runs_page(visit: Visit) -> Answer:
             for axis in Axis
             if axis in {Axis.STEP, Axis.CALL, by} or any(line.run.usd for line in lines)
         },
-        left_out=max(0, len(chosen) - CURVES),
+        left_out=max(0, len(shown_runs) - CURVES),
         most=CURVES,
     )
 
@@ -117,7 +117,7 @@ def run_page(visit: Visit) -> Answer:
     lines = in_short.text.lines if in_short.text is not None else ()
     by_number = {row.line: row for row in lines}
     # the line of a rule that came last gave it its words
-    credited = [
+    rule_rows = [
         (
             rule,
             max((by_number[number] for number in range(rule.first, rule.last + 1)), key=lambda row: row.version or 0),
@@ -131,8 +131,8 @@ def run_page(visit: Visit) -> Answer:
         **dict[str, Any](report_page.header(run_summary, _WIDE, _NARROW)),
         report=run_summary,
         best=best,
-        rule_rows=credited[:_RULES],
-        rules_left_out=max(0, len(credited) - _RULES),
+        rule_rows=rule_rows[:_RULES],
+        rules_left_out=max(0, len(rule_rows) - _RULES),
         more_events=len(run_summary.rows) == _READ,
         state={
             "words": "being trained" if run.running_pid else run.words or "not finished",

@@ -65,7 +65,7 @@ def costs_by(*heads: str) -> Table[tuple[Any, ...]]:
         "tokens out": lambda cost: f"{cost.tokens_out:,}",
         "dollars": lambda cost: numbers.price(cost.usd, cost.unpriced),
     }
-    names = (Column("", head=head, show=itemgetter(place)) for place, head in enumerate(heads))
+    names = (Column("", head=head, show=itemgetter(number)) for number, head in enumerate(heads))
     figures = (
         Column("", head=head, show=lambda row, words=words: words(row[-1]), right=True)  # type: ignore[misc]
         for head, words in amounts.items()
@@ -98,7 +98,7 @@ def version_page(visit: Visit) -> Answer:
     detail = EVENT_DETAIL.ask(visit.workspace, ShowRequest(revision=name))
     change = or_none(lambda: TEXT_DIFF.ask(visit.workspace, DiffRequest(a=name)))
     files = change.files if change else ()
-    added = {line.text for file in files for hunk in file.hunks for line in hunk.lines if line.sign is Sign.ADDED}
+    additions = {line.text for file in files for hunk in file.hunks for line in hunk.lines if line.sign is Sign.ADDED}
     verdict, cost = detail.shown.event.verdict, detail.shown.event.cost
     # what a slow update proposes is measured as the version that merges it
     is_compared = row.base is not None and row.kind != EventKind.SLOW_PROPOSED
@@ -116,7 +116,7 @@ def version_page(visit: Visit) -> Answer:
         gate_rule=rule(verdict),
         base=change.a if change else None,
         difference=DiffAllowance().take(files),
-        in_change=lambda text: added.issuperset(filter(None, text.splitlines())),
+        in_change=lambda text: additions.issuperset(filter(None, text.splitlines())),
         layout=layout,
         layouts=_LAYOUTS,
         search=[(label.capitalize(), text) for label, text in search_facts(detail.shown)],
@@ -133,9 +133,9 @@ def version_page(visit: Visit) -> Answer:
     )
 
 
-def _facts(shown: Shown) -> Iterator[tuple[str, tuple[str, ...]]]:
-    for label, texts in recorded_facts(shown, Screen()):
-        is_elsewhere = label in SECTIONS and not (label == "skipped" and not shown.left_out)
+def _facts(report: Shown) -> Iterator[tuple[str, tuple[str, ...]]]:
+    for label, texts in recorded_facts(report, Screen()):
+        is_elsewhere = label in SECTIONS and not (label == "skipped" and not report.left_out)
         if not is_elsewhere:
             yield label, texts[:1] if label in _WITH_DETAILS else texts
 

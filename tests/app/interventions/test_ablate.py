@@ -87,13 +87,14 @@ def test_the_text_without_a_rule_is_what_the_target_saw(user, repository, eyes, 
     seen = set()
     from skillgit.engine import rollout  # noqa: PLC0415 - only this test looks inside
 
-    one = rollout._one
+    delivered = rollout.delivered
 
-    async def spied(session, skill, item, stage, **place):
-        seen.add(skill.document)
-        return await one(session, skill, item, stage, **place)
+    def spied(skill, settings):
+        text = delivered(skill, settings)
+        seen.add(text.document)
+        return text
 
-    monkeypatch.setattr(rollout, "_one", spied)
+    monkeypatch.setattr(rollout, "delivered", spied)
     found = left_out(user, repository, "one/v2", eyes, rule=2)
     repo = Repo.discover(repository)
     with open_index(repo):

@@ -719,7 +719,7 @@ def import_outputs(context: Context, outputs: Path, run: str | None = None, *, d
                 raise ConflictError(problem, hint="--run NAME imports it under another name")
             if not dry_run and same < len(chapters):
                 start, time = existing_trunk(repo)[1], chapters[same].time
-                writer = RunWriter(repo, name, lambda: time, repo.identity())
+                writer = RunWriter(repo, name, lambda: time)
                 for chapter in chapters[same:]:
                     time = chapter.time  # the clock of the writer shows it
                     writer.append(chapter.event, chapter.skill, chapter.evidence, start=start)
