@@ -138,6 +138,8 @@ TRAITS: dict[EventKind, Traits] = {
     ),
 }
 """What holds for all events of a kind; a test proves that each kind has a row."""
+WITH_OUTCOMES = tuple(kind for kind in EventKind if TRAITS[kind].has_outcomes)
+"""The events whose evidence holds outcomes of items."""
 
 
 def made_of(base: int, joined: int | None, current: int) -> tuple[int, ...]:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from skillgit.domain.address import version_label
 from skillgit.domain.evaluation import Gauge
 from skillgit.domain.event import FACTS, Event
-from skillgit.domain.event_kinds import TRAITS, EventKind
+from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.outcomes import known_tokens
 from skillgit.domain.proposal import PatchCounts
 from skillgit.domain.untrusted.json_limits import loads
@@ -33,8 +33,6 @@ SELECTION, CONFIG, SPLITS, ENVIRONMENT = "selection.json", "config.json", "split
 PLANNED = (CONFIG, SPLITS, ENVIRONMENT)
 NEEDED = (SELECTION, *PLANNED)
 """The files of an evidence tree that the index reads."""
-WITH_OUTCOMES = tuple(kind for kind in EventKind if TRAITS[kind].has_outcomes)
-"""The events whose evidence holds outcomes of items."""
 
 OutcomeRow = tuple[str, str, float | None, float | None, str, int | None]
 Row = tuple[Any, ...]

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from skillgit.domain.event_kinds import EventKind
-from skillgit.index.event_rows import WITH_OUTCOMES
+from skillgit.domain.event_kinds import WITH_OUTCOMES, EventKind
 from skillgit.index.refresh import Index
 from skillgit.index.rows import EventRow, ItemRow, typed
 

@@ -12,12 +12,12 @@ from typing import Any
 
 from skillgit import __version__
 from skillgit.domain.event import OrderKey
-from skillgit.domain.event_kinds import EventKind
+from skillgit.domain.event_kinds import WITH_OUTCOMES, EventKind
 from skillgit.domain.skill import DOCUMENT
 from skillgit.errors import FormatVersionError, InvariantError, NoBeginningError, SkillgitError, TrailerError
 from skillgit.forks import made_ahead
 from skillgit.index import event_rows, schema
-from skillgit.index.event_rows import WITH_OUTCOMES, Before, Rows, rows_of
+from skillgit.index.event_rows import Before, Rows, rows_of
 from skillgit.index.schema import SCORE
 from skillgit.store import evidence, history, history_reader, notes, refs, tree
 from skillgit.store.commit_message import Recorded

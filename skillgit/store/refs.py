@@ -11,13 +11,15 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from skillgit.domain.address import version_label
-from skillgit.domain.event import Event
 from skillgit.domain.event_kinds import TRAITS, Branch
 from skillgit.domain.ids import RUN_NAME
 from skillgit.errors import HistoryError
+
+if TYPE_CHECKING:
+    from skillgit.domain.event import Event  # a look at refs reads no event
 
 NOTES = "refs/notes/skillgit/evals"
 
