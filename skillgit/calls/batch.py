@@ -20,8 +20,8 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias, cast
 
 from skillgit.calls.ledger import CallBatch, PaidReply
-from skillgit.calls.limiter import Retries
 from skillgit.calls.live import Live
+from skillgit.calls.retries_and_limits import Retries
 from skillgit.calls.route import CallOrder, Route, checked
 from skillgit.calls.spending_caps import waiting
 from skillgit.domain.cost import Cost, CostSum

@@ -29,8 +29,8 @@ from skillgit.calls.ledger import (
     question_key,
     run_of,
 )
-from skillgit.calls.limiter import CallPolicy, Flights
 from skillgit.calls.live import Live, copy_key
+from skillgit.calls.retries_and_limits import CallPolicy, Flights
 from skillgit.calls.route import QUESTION, STAGE, CallOrder, Route, reply_key, with_inner
 from skillgit.calls.spending_caps import RECEIPT, Accounts, Meter, Receipt, item_deadline
 from skillgit.domain.ages import ago

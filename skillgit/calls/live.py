@@ -14,8 +14,8 @@ from random import Random
 from time import monotonic
 
 from skillgit.calls.ledger import Charge, FailedAttempt, Ledger, PaidReply
-from skillgit.calls.limiter import CallPolicy, ModelLimits, Retries, hedged, model_limits, was_taken
 from skillgit.calls.pricing import call_cost
+from skillgit.calls.retries_and_limits import CallPolicy, ModelLimits, Retries, hedged, model_limits, was_taken
 from skillgit.calls.route import CallOrder, Route, with_inner
 from skillgit.calls.spending_caps import Accounts, Budget, Stop, estimate, overdue, waiting
 from skillgit.calls.traffic import Traffic, Wait

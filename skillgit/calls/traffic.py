@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Final
 
-from skillgit.calls.limiter import is_refusal
+from skillgit.calls.retries_and_limits import is_refusal
 
 SILENT_S: Final = 5.0
 """No wait is longer without a word, and no two lines are closer to each other."""

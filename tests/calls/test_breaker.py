@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from skillgit.calls.limiter import Breaker
+from skillgit.calls.retries_and_limits import Breaker
 from skillgit.errors import FatalBackendError, ProviderFailureError, RetryableBackendError
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scripted import PRICE, USAGE, ScriptedBackend, ask, door
 
 from skillgit.calls.ledger import Ledger
-from skillgit.calls.limiter import Breaker, is_refusal
+from skillgit.calls.retries_and_limits import Breaker, is_refusal
 from skillgit.calls.route import QUESTION
 from skillgit.domain.cost import Cost
 from skillgit.domain.evaluation import UNANSWERABLE, FailureKind

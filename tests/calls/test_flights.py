@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from skillgit.calls.limiter import Flights
+from skillgit.calls.retries_and_limits import Flights
 
 
 def test_work_that_has_ended_is_done_anew():

@@ -4,7 +4,7 @@ import asyncio
 
 from scripted import ScriptedBackend, chance
 
-from skillgit.calls.limiter import CallPolicy, model_limits
+from skillgit.calls.retries_and_limits import CallPolicy, model_limits
 from skillgit.calls.route import Route
 from skillgit.calls.spending_caps import Stop
 

@@ -7,7 +7,7 @@ import virtual_time
 from scripted import chance
 from virtual_time import now
 
-from skillgit.calls.limiter import Queue, Window
+from skillgit.calls.retries_and_limits import Queue, Window
 from skillgit.calls.spending_caps import Stop
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scripted import ScriptedBackend, ask, door
 from virtual_time import now
 
-from skillgit.calls.limiter import Rates
+from skillgit.calls.retries_and_limits import Rates
 
 
 def timed(backend):

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from skillgit.calls.limiter import is_refusal
+from skillgit.calls.retries_and_limits import is_refusal
 from skillgit.errors import FatalBackendError, RetryableBackendError
 
 

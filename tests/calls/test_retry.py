@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scripted import chance
 
-from skillgit.calls.limiter import LAST_CEILING_S, CallPolicy, Retries, pause
+from skillgit.calls.retries_and_limits import LAST_CEILING_S, CallPolicy, Retries, pause
 from skillgit.errors import FatalBackendError, RefusalError, RetryableBackendError
 
 PATIENCE_S = 600.0

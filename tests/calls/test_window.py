@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scripted import chance
 
-from skillgit.calls.limiter import Window
+from skillgit.calls.retries_and_limits import Window
 
 
 def one_round(window, refused):

@@ -154,10 +154,14 @@ def test_no_secret_travels_in_a_configuration(tmp_path):
     """Neither one of the environment, nor one that somebody wrote into a setting."""
     own = new_repository(tmp_path / "own")
     env = {"OPENAI_API_KEY": KEY, "ANTHROPIC_API_KEY": KEY}
-    for setting in (f"model.openai_chat_api_key={KEY}", f"model.target_api_key={KEY}"):
+    url = "model.openai_compatible_base_url=http://"
+    for setting in (
+        f"model.openai_chat_api_key={KEY}",
+        f"model.target_api_key={KEY}",
+        f"{url}someone:{KEY}@localhost/v1",
+    ):
         assert attempt("train", "demo", "--run", "no", "-o", setting, cwd=own, env=env).code == 2
-    address = f"model.openai_compatible_base_url=http://someone:{KEY}@localhost/v1?key={KEY}"
-    skillgit("train", "demo", "--run", "safe", "-q", *SHORT, "-o", address, cwd=own, env=env)
+    skillgit("train", "demo", "--run", "safe", "-q", *SHORT, "-o", f"{url}localhost/v1?key={KEY}", cwd=own, env=env)
     git("init", "-q", "--bare", "--initial-branch=main", "hub.git", cwd=tmp_path)
     git("remote", "add", "origin", "../hub.git", cwd=own)
     skillgit("push", cwd=own, env=env)

@@ -25,8 +25,8 @@ from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.workspace import Workspace
 from skillgit.calls.client import Calls
 from skillgit.calls.ledger import Ledger
-from skillgit.calls.limiter import CallPolicy
 from skillgit.calls.pricing import context_table, find_price, price_table
+from skillgit.calls.retries_and_limits import CallPolicy
 from skillgit.calls.route import QUESTION, Route
 from skillgit.domain.cost import Caps, Cost
 from skillgit.domain.finding import UNREACHABLE, Finding, exit_code

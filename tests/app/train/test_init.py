@@ -78,10 +78,10 @@ def test_without_a_seed_a_skill_without_rules_is_made(empty):
 
 def test_an_environment_gives_its_seed(empty, tmp_path):
     (empty.directory / "my_env.py").write_text(
-        "from types import SimpleNamespace\n"
         "from skillgit.domain.skill import Skill\n"
+        "from skillgit.plugin.environment import EnvironmentInfo\n"
         "class MyEnv:\n"
-        "    info = SimpleNamespace(options=())\n"
+        "    info = EnvironmentInfo(name='mine', summary='', fields={}, scorer='', source='')\n"
         "    def __init__(self, options, root): pass\n"
         "    def seed_skill(self): return Skill('toy', {'SKILL.md': b'# Toy\\n'})\n"
     )
