@@ -42,7 +42,7 @@ from bench.histories.story import PATH, run_story
 from skillgit.index import refresh
 from skillgit.store import commit_message, refs
 from skillgit.store.event_writer import RunWriter
-from skillgit.store.repo import Identity, Repo
+from skillgit.store.repo import Repo
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -62,7 +62,6 @@ WRITTEN = measure.sized(300, 20)
 FRESH = 10
 """Commits that a refresh takes in."""
 _ENV = {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1", "NO_COLOR": "1"}
-_NOBODY = Identity()
 
 
 def main(names: list[str]) -> None:
@@ -181,7 +180,7 @@ def _refreshed(history: History) -> float:
     """Return the milliseconds that an open index needs to take in new commits of one run."""
     repo, taken = Repo.discover(history.path), []
     story = islice(run_story(history.open_run, history.seeds[history.open_run]), history.events[history.open_run], None)
-    writer = RunWriter(repo, history.open_run, _clock(), _NOBODY)
+    writer = RunWriter(repo, history.open_run, _clock())
     with refresh.open_index(repo) as index:
         for _ in range(ROUNDS):
             for chapter in islice(story, FRESH):
@@ -218,7 +217,7 @@ def _writers(folder: Path) -> dict[str, float]:
 
 
 def _append(home: Path, chapters: list[Chapter]) -> None:
-    writer = RunWriter(Repo.discover(home), "demo", _clock(), _NOBODY)
+    writer = RunWriter(Repo.discover(home), "demo", _clock())
     for chapter in chapters:
         writer.append(chapter.event, chapter.skill, chapter.evidence)
 

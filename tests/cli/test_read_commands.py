@@ -4,6 +4,7 @@ import json
 import os
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import cli_sample as sample
 import cost_sample
@@ -333,9 +334,8 @@ def test_lists_tell_which_runs_are_left_out(words, skillgit, fake, monkeypatch):
         "status": ("history.status.status", sample.STATUS),
     }
     fake(*uses[words[0]])
-    monkeypatch.setattr(
-        "skillgit.app.workspace.workspace.unreadable", lambda _: {"mine": HistoryError("it is odd", hint="")}
-    )
+    index = SimpleNamespace(broken={"mine": HistoryError("it is odd", hint="")})
+    monkeypatch.setattr("skillgit.app.workspace.workspace.Workspace.index", index)
     ended = skillgit(*words)
     assert ended.err == "run mine is left out, since it cannot be read: it is odd\nhint: skillgit fsck\n"
     assert ended.out

@@ -9,10 +9,12 @@ import pytest
 from program import git
 
 from skillgit.app.sources.tasks_draft import Drafted
+from skillgit.app.workspace.workspace import Workspace
 from skillgit.domain.cost import Cost
 from skillgit.verbs.command_line import read_words
 from skillgit.verbs.verb import Effect
 
+INDEX = Workspace.index  # that of the repository; ``fake`` gives another
 DRAFTED = Drafted(path=Path("/r/tasks.jsonl"), ids=("t-1",), refused=(), removed=0, model="a/b", cost=Cost())
 
 
@@ -58,8 +60,9 @@ def test_a_source_that_is_none_leads_to_those_that_are(skillgit):
 
 
 @pytest.mark.parametrize("words", [(), ("town",), ("--skill", "town"), ("skills/town",), ("skills/town/SKILL.md",)])
-def test_one_skill_in_every_spelling_is_drafted_for_into_its_own_file(words, skill, skillgit, fake):
+def test_one_skill_in_every_spelling_is_drafted_for_into_its_own_file(words, skill, skillgit, fake, monkeypatch):
     calls = fake("sources.tasks_draft.draft", DRAFTED)
+    monkeypatch.setattr(Workspace, "index", INDEX)
     assert skillgit("tasks", "draft", *words).code == 0
     ((request,),) = calls
     assert request.file == skill.resolve() / "tasks/town.jsonl"

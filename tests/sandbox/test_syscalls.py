@@ -436,7 +436,7 @@ def test_python_works(run):
         "assert subprocess.run('cat', input=b'x', capture_output=True, shell=True).stdout == b'x'\n"
         "with concurrent.futures.ThreadPoolExecutor(4) as pool: assert list(pool.map(abs, [-1, 2])) == [1, 2]\n"
         "folder = tempfile.mkdtemp(); open(folder + '/f', 'w').write('x'); os.chmod(folder + '/f', 0o600)\n"
-        "copy_folder(folder, folder + '2'); shutil.copy2(folder + '/f', 'g'); os.utime('g')\n"
+        "shutil.copytree(folder, folder + '2'); shutil.copy2(folder + '/f', 'g'); os.utime('g')\n"
         "connection = sqlite3.connect('a.db'); connection.execute('create table t (a)'); connection.commit()\n"
         "shutil.rmtree(folder); print(os.listdir('.'))\n"
     )

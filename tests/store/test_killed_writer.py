@@ -29,7 +29,7 @@ sys.path[:0] = {path!r}
 from pygit2.transaction import ReferenceTransaction
 from sample_run import RUN, clock_from, transitions
 from skillgit.store import event_writer, transaction
-from skillgit.store.repo import Identity, Repo
+from skillgit.store.repo import Repo
 
 def die(*_, **__):
     os.kill(os.getpid(), signal.SIGKILL)
@@ -44,7 +44,7 @@ def after(function, calls):
     return wrapped
 
 {hook}
-made = event_writer.RunWriter(Repo.discover(Path({repo!r})), RUN, clock_from(count({done})), Identity())
+made = event_writer.RunWriter(Repo.discover(Path({repo!r})), RUN, clock_from(count({done})))
 sample = transitions()[{done}]
 made.append(sample.event, sample.skill, sample.evidence, local=None if {done} else {{}})
 """

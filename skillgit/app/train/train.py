@@ -34,7 +34,7 @@ from skillgit.app.train.requests import SkillTraining, TrainRequest
 from skillgit.app.train.run_report import Publisher, Trained, finished, publishing, test_files, unfinished
 from skillgit.app.train.starting_point import check_same_work, find_beginning, skill_at_start
 from skillgit.app.workspace.context import Context
-from skillgit.app.workspace.revision import WORKTREE, default_run, resolve
+from skillgit.app.workspace.revision import WORKTREE, chosen_run, default_run, resolve
 from skillgit.app.workspace.shipped_configurations import usual
 from skillgit.app.workspace.skill_choice import name_of
 from skillgit.app.workspace.skills_here import own_tasks, train_hint
@@ -316,6 +316,14 @@ def _notes(setup: Setup, caps: Caps) -> tuple[str, ...]:
     )
 
 
+def _takes_over(workspace: Workspace, run: str) -> Iterator[str]:
+    """Yield that commands which name no run mean ``run`` from now on, where they meant another one."""
+    with suppress(SkillgitError):
+        before = default_run(workspace)
+        if before and not chosen_run(workspace):
+            yield f"{run} becomes the default run, as the newest one; to keep {before}: skillgit use {before}"
+
+
 def _left_out(repo: Repo) -> Iterator[str]:
     """Warn before a run begins that one of its name may be elsewhere, from which it would diverge."""
     reason, fetching = repo.unfetched
@@ -424,6 +432,7 @@ class Training:
         yield from judge_notes(self.session.calls.ledger, self._setup, judge_command(f"{self.session.run}/v0"))
         if not self._begun:
             yield from _left_out(self._workspace.repo)
+            yield from _takes_over(self._workspace.of_skill(""), self.session.run)
             yield from obstacles(self._setup, self._start.skill)
             yield before_baseline(len(self.session.task.items[Split.SELECTION]), self.session.rule)
 

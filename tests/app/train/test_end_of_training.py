@@ -37,6 +37,16 @@ def test_the_end_has_gain_interval_and_p_and_the_next_command_works_as_it_is_typ
         skillgit(*shlex.split(line.strip())[1:], cwd=repository)
 
 
+def test_a_new_run_that_becomes_the_default_one_says_so_and_how_to_keep_the_former(repository):
+    begin = ("train", "demo", *QUICK, "--run")
+    taken = skillgit(*begin, "second", cwd=repository).err
+    assert f"second becomes the default run, as the newest one; to keep {RUN}: skillgit use {RUN}" in taken
+    skillgit("use", RUN, cwd=repository)
+    assert "becomes the default run" not in skillgit(*begin, "third", cwd=repository).err, "the choice stays"
+    assert RUN in skillgit("status", cwd=repository).out
+    assert "becomes the default run" not in skillgit(*begin, "second", cwd=repository).err, "it is no new one"
+
+
 def test_a_run_that_measures_no_test_split_offers_to_do_so(tmp_path):
     repository = new_repository(tmp_path / "repository")
     words = ("train", "demo", "--run", "x", *QUICK, "-o", "evaluation.eval_test=false")

@@ -12,7 +12,7 @@ from bench.histories.story import run_story
 
 from skillgit.domain.skill import DOCUMENT, Skill
 from skillgit.store.event_writer import RunWriter
-from skillgit.store.repo import Identity, Repo
+from skillgit.store.repo import Repo
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,7 +26,7 @@ def write_long(path: Path, lines: int) -> None:
     """Make the repository ``path`` with a run whose skill has so many lines."""
     subprocess.run(["git", "init", "-q", "-b", "main", str(path)], check=True)
     minutes = count()
-    writer = RunWriter(Repo.discover(path), "long", lambda: START + timedelta(minutes=next(minutes)), Identity())
+    writer = RunWriter(Repo.discover(path), "long", lambda: START + timedelta(minutes=next(minutes)))
     for number, chapter in enumerate(islice(run_story("long", 1), _EVENTS)):
         skill = None if chapter.skill is None else Skill("demo", {DOCUMENT: _document(lines, number).encode()})
         writer.append(chapter.event, skill, chapter.evidence)
