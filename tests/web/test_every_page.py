@@ -29,7 +29,13 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
     from serving import Served
 
-FILES = {"/run/{run}/live/stream", "/run/{run}/report", "/run/{run}/{event}/export", "/run/{run}/picture/{digest}"}
+FILES = {
+    "/compare/items.csv",
+    "/run/{run}/live/stream",
+    "/run/{run}/report",
+    "/run/{run}/{event}/export",
+    "/run/{run}/picture/{digest}",
+}
 """Addresses that answer with something else than a page."""
 QUERIES = {
     "/": ["", "?sort=cost&q=score>.1", f"?show={RUN}&show={OTHER}&by=call"],
