@@ -172,7 +172,7 @@ class Repo:
         for folder in self.work_trees(branch):
             raise ConflictError(
                 f"{refs.short(branch)} is checked out in {folder}, where the next commit would take this back",
-                hint=f"git -C {quote(str(folder))} switch --detach; then do it again",
+                hint=f"git -C {quote(str(folder))} switch --detach",
             )
 
     def tip(self, name: str) -> str | None:

@@ -356,11 +356,11 @@ def _refuse_empty(ctx: click.Context, args: list[str]) -> None:
     for param in order:
         value = values.get(param.name or "")
         if "" in (value if isinstance(value, list | tuple) else (value,)):
-            name = (
-                next((name for name in param.opts if name.startswith("--")), param.opts[0])
-                if isinstance(param, click.Option)
-                else f"the argument {param.human_readable_name.strip('[].- ')}"
-            )
+            if isinstance(param, click.Option):
+                name = next((name for name in param.opts if name.startswith("--")), param.opts[0])
+            else:
+                metavar = param.human_readable_name.strip(".- ")
+                name = f"the argument {metavar[1:-1] if metavar.startswith('[') else metavar}"
             raise click.UsageError(f"{name} is empty", ctx)
 
 

@@ -19,7 +19,7 @@ from skillgit.app.workspace.request import MisuseError, refuse_together, refuse_
 from skillgit.errors import ExitCode
 from skillgit.lazy import loaded_on_use
 from skillgit.verbs.measuring import measured
-from skillgit.verbs.output_file import STDOUT, refuse_two_answers
+from skillgit.verbs.output_file import STDOUT, clear_outputs, refuse_two_answers
 from skillgit.verbs.verb import Answer, Effect, TerminalSession, Verb, VerbSession
 from skillgit.view.surface import Screen
 
@@ -74,6 +74,7 @@ def _eval(session: TerminalSession, request: EvalRequest) -> Answer[object]:
     if request.fresh or request.model is not None:
         lines_of = measurements.retest_lines
         return measured(session, retest.retest, request, "retest/2", lines_of, ends_with=lambda it: it.exit_code)
+    clear_outputs(session, junit=request.junit)
     lines_of_eval = measurements.eval_lines
     return measured(session, evaluation.evaluate, request, "eval/1", lines_of_eval, ends_with=lambda it: it.exit_code)
 
@@ -114,6 +115,7 @@ def _gate(session: TerminalSession, request: GateRequest) -> Answer[object]:
     if request.dry_run and (request.output or request.junit):
         raise MisuseError("a dry run has no verdict to write")
     refuse_two_answers(session, request.output)
+    clear_outputs(session, junit=request.junit, output=request.output)
 
     def lines(report: pull_request_verdicts.GateReport, screen: Screen) -> Iterable[str]:
         return gate.markdown(report) if request.output == STDOUT else gate.lines(report, screen)

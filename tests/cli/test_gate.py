@@ -158,9 +158,9 @@ def test_the_document_tells_everything(skillgit, fake, tmp_path):
 
 
 def test_a_file_that_cannot_be_written_is_an_error(skillgit, fake):
-    fake("measure.pull_request_gate.gate", REPORT)
+    calls = fake("measure.pull_request_gate.gate", REPORT)
     ended = skillgit("gate", "--base", "main", "--output", "nowhere/gate.md")
-    assert ended.code == ExitCode.NO
+    assert (ended.code, calls) == (ExitCode.CONFLICT, []), "no verdict, and nothing is paid for"
     assert "cannot write" in ended.err
     assert "hint:" in ended.err
 

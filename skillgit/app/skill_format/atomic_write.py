@@ -17,7 +17,7 @@ from pathlib import Path
 
 from skillgit.domain.skill import Skill
 from skillgit.domain.untrusted.file_names import git_fault
-from skillgit.errors import ConflictError, SkillgitError, UsageError
+from skillgit.errors import ConflictError, UsageError
 from skillgit.files import locked
 from skillgit.plugin.seed_folder import write_files
 
@@ -171,7 +171,18 @@ def write_output(path: Path, content: bytes) -> None:
         raise  # the file is a pipe, as /dev/stdout may be
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else str(error)
-        raise SkillgitError(f"cannot write {path}: {reason}", hint="check the folder and its permissions") from error
+        raise ConflictError(f"cannot write {path}: {reason}", hint="check the folder and its permissions") from error
+
+
+def clear_output(path: Path) -> None:
+    """Remove what an earlier command wrote to ``path``; a ConflictError if nothing can be written there.
+
+    For before the work whose result is written: it may cost money, and may end without one.
+    """
+    if path.is_file() or path.is_dir() or not path.exists():  # what a pipe or a device was given is gone
+        write_output(path, b"")
+        if not path.is_symlink():
+            path.unlink()
 
 
 def sweep(path: Path) -> None:

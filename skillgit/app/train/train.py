@@ -217,6 +217,8 @@ def plan_train(context: Context, request: TrainRequest) -> Plan:
     request = of_skill(context, request)
     setup = _set_up(context, request)
     caps = caps_of(setup, request)
+    if request.run:
+        check_run_name(request.run)
     with Workspace(context) as workspace:
         setup = identified(workspace, setup)
         fresh = _is_fresh(workspace, request.run or "", request)

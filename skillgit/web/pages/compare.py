@@ -106,7 +106,7 @@ def _chosen(visit: Visit, names: Sequence[str], diffs: Sequence[ItemDiff], runs:
     """Return the items of ``diffs`` that an address chooses, how many each group has, and what links have to keep."""
     items = list(dict.fromkeys(row.item for diff in diffs for row in diff.rows))
     if len(diffs) < len(names) - 1 or not items:
-        return {"rows": (), "counts": {}}
+        return {"rows": (), "counts": {}, "state": {"view": visit.value("view")}}
     flaky = {
         line.item for run in runs for line in ITEM_TABLE.ask(visit.workspace, ItemsRequest(run=run, flaky=True)).rows
     }

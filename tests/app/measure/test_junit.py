@@ -159,7 +159,19 @@ def test_any_text_is_readable_xml_without_credentials(text, control, odd):
     )
 
 
-def test_a_file_that_cannot_be_written_is_said_in_a_sentence(repository):
+@pytest.mark.parametrize("command", [("eval", "v1"), ("gate", "--base", "v0", "--head", "v1")], ids=["eval", "gate"])
+def test_where_nothing_can_be_written_nothing_is_measured(repository, command):
     (repository / "folder.xml").mkdir(exist_ok=True)
-    done = skillgit("eval", "v1", "--junit", "folder.xml", cwd=repository, code=1)
-    assert "cannot write" in done.err
+    for name in ("folder.xml", "nowhere/x.xml"):
+        done = skillgit(*command, "--junit", name, cwd=repository, code=4)
+        assert "cannot write" in done.err
+        assert done.out == ""
+    assert "--junit needs a file" in skillgit(*command, "--junit", "-", cwd=repository, code=2).err
+
+
+def test_a_command_that_ends_early_leaves_no_older_result(repository):
+    (repository / "old.xml").write_text("<testsuites/>")
+    skillgit("eval", "v1", "-o", "train.seed=99", "--max-calls", "1", "--junit", "old.xml", cwd=repository, code=7)
+    assert not (repository / "old.xml").exists()
+    words = ("gate", "--base", "v0", "--head", "v1", "--junit", "both", "--output", "./both")
+    assert "name the same file" in skillgit(*words, cwd=repository, code=2).err

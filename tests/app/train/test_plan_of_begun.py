@@ -124,7 +124,7 @@ def test_a_run_whose_branch_is_checked_out_is_not_gone_on_with(folder, tmp_path_
     for ask in (lambda: plan_train(context, request()), lambda: train(context, request(), SilentWatcher())):
         with pytest.raises(ConflictError, match=f"run/first is checked out in {beside}") as refusal:
             ask()
-        assert refusal.value.hint == f"git -C {beside} switch --detach; then do it again"
+        assert refusal.value.hint == f"git -C {beside} switch --detach"
     assert refs(folder) == before
     git("switch", "-q", "--detach", cwd=beside)
     train(context, request(), SilentWatcher())
