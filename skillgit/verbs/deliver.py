@@ -144,7 +144,7 @@ def _export(session: VerbSession, request: ExportRequest) -> Answer[object]:
                 "export-well-known/1", skills_index, [f"{one_line(skills_index.folder)} holds {names}, {files}"]
             )
         case ExportKind.ATIF:
-            recorded = atif.export_atif(session.context, revision, path)
+            recorded = atif.export_atif(session.workspace, revision, path)
             numbers = plural(recorded.trajectories, "trajectory", "trajectories")
             return Answer("export-atif/1", recorded, _written(session, recorded.event, recorded.place, numbers))
         case ExportKind.SKILLOPT:

@@ -12,7 +12,6 @@ from skillgit import __version__
 from skillgit.app.recorded.evidence_json import evidence_file, members, objects, parsed
 from skillgit.app.recorded.run_record import started
 from skillgit.app.skill_format.atomic_write import put, refuse_way_out, typed_path
-from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import event_in
 from skillgit.app.workspace.workspace import BRING, Workspace
 from skillgit.domain.trajectory import Turn
@@ -35,36 +34,35 @@ class ExportedTrajectories:
     trajectories: int
 
 
-def export_atif(context: Context, revision: str, target: str) -> ExportedTrajectories:
+def export_atif(workspace: Workspace, revision: str, target: str) -> ExportedTrajectories:
     """Write what the target did in the event ``revision`` to a new folder, a file for each rollout."""
-    with Workspace(context) as workspace:
-        row, repo = event_in(workspace, revision), workspace.repo
-        evidence = queries.measured_evidence(workspace.index, row)
-        start, event = started(workspace, row.run), str(row.address)
-        agent = {"name": "skillgit", "version": __version__, "model_name": start.models.target if start else ""}
-        about = {"run": row.run, "event": event, "commit": row.commit, "skill": workspace.index.skill_path(row.run)}
-        files: dict[str, bytes] = {}
-        for name in sorted((evidence_names(repo, evidence) if evidence else None) or ()):
-            for rollout in objects(evidence_file(repo, evidence, name)) if name.endswith(".json") else ():
-                path = str(rollout.get("trajectory") or "")
-                conversation = members(evidence_file(repo, evidence, path))
-                turns = [Turn.read(turn) for turn in objects(conversation.get("turns"))]
-                if turns and path.startswith(f"{name.removesuffix('.json')}/"):
-                    facts = {**about, "rollouts": name, **{field: rollout.get(field) for field in _SCORED}}
-                    trajectory = {
-                        "schema_version": _VERSION,
-                        "session_id": event,
-                        "trajectory_id": f"{event} {name.removesuffix('.json')} {rollout.get('id')}",
-                        "agent": agent,
-                        "steps": [{"step_id": number, **step} for number, step in enumerate(_steps(turns), 1)],
-                        "notes": _NOTES,
-                        "extra": {"skillgit": {"item": rollout.get("id"), **facts}},
-                    }
-                    text = json.dumps(redact_json(trajectory), indent=2, ensure_ascii=False)
-                    files[path.replace("/trajectories/", "/")] = f"{text}\n".encode("utf-8", "replace")
+    row, repo = event_in(workspace, revision), workspace.repo
+    evidence = queries.measured_evidence(workspace.index, row)
+    start, event = started(workspace, row.run), str(row.address)
+    agent = {"name": "skillgit", "version": __version__, "model_name": start.models.target if start else ""}
+    about = {"run": row.run, "event": event, "commit": row.commit, "skill": workspace.index.skill_path(row.run)}
+    files: dict[str, bytes] = {}
+    for name in sorted((evidence_names(repo, evidence) if evidence else None) or ()):
+        for rollout in objects(evidence_file(repo, evidence, name)) if name.endswith(".json") else ():
+            path = str(rollout.get("trajectory") or "")
+            conversation = members(evidence_file(repo, evidence, path))
+            turns = [Turn.read(turn) for turn in objects(conversation.get("turns"))]
+            if turns and path.startswith(f"{name.removesuffix('.json')}/"):
+                facts = {**about, "rollouts": name, **{field: rollout.get(field) for field in _SCORED}}
+                trajectory = {
+                    "schema_version": _VERSION,
+                    "session_id": event,
+                    "trajectory_id": f"{event} {name.removesuffix('.json')} {rollout.get('id')}",
+                    "agent": agent,
+                    "steps": [{"step_id": number, **step} for number, step in enumerate(_steps(turns), 1)],
+                    "notes": _NOTES,
+                    "extra": {"skillgit": {"item": rollout.get("id"), **facts}},
+                }
+                text = json.dumps(redact_json(trajectory), indent=2, ensure_ascii=False)
+                files[path.replace("/trajectories/", "/")] = f"{text}\n".encode("utf-8", "replace")
     if not files:
         raise NotFoundError(f"no rollouts of {event} are recorded here", hint=BRING)
-    folder = refuse_way_out(typed_path(context.directory, target))
+    folder = refuse_way_out(typed_path(workspace.context.directory, target))
     if folder.exists():
         raise ConflictError(f"{folder} exists", hint="name a new folder")
     put(folder, lambda beside: write_files(beside, files))
