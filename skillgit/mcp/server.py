@@ -30,6 +30,7 @@ from mcp_types import (
 from pydantic import AnyUrl, ValidationError
 
 from skillgit import __version__
+from skillgit.app.deliver.requests import SCHEME
 from skillgit.app.history.requests import ItemsRequest, LogRequest
 from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import resolve
@@ -39,7 +40,7 @@ from skillgit.errors import RevisionNotFoundError, SkillgitError, UsageError
 from skillgit.mcp import answers
 from skillgit.mcp.answers import AnswerPages, ToolAnswer, answer
 from skillgit.mcp.arguments import Pace, Word, arguments_of, request_of
-from skillgit.mcp.skills import SCHEME, TEMPLATE, SkillsExtension
+from skillgit.mcp.skills import TEMPLATE, SkillsExtension
 from skillgit.plugin.redaction import redact
 from skillgit.verbs.cost import COST, CostRequest
 from skillgit.verbs.diff import ITEM_DIFF, RULE_DIFF, SHOWN_EVENT, SHOWN_FILE, TEXT_DIFF, DiffRequest, ShowRequest

@@ -13,12 +13,11 @@ from mcp.server.mcpserver.exceptions import ResourceNotFoundError
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS, PaginatedRequestParams, RequestParams, Resource, ResourceTemplate
 
-from skillgit.app.deliver.requests import ExportRequest
+from skillgit.app.deliver.requests import SCHEME, ExportRequest
 from skillgit.app.workspace.workspace import Workspace
 from skillgit.errors import UsageError
 from skillgit.verbs.deliver import SERVED_FILE, SERVED_SKILLS
 
-SCHEME: Final = "skill://"
 TEMPLATE: Final = ResourceTemplate(
     uri_template=f"{SCHEME}{{+path}}",
     name="skill",

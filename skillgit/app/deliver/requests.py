@@ -24,6 +24,8 @@ class Agent(StrEnum):
     WINDSURF = "windsurf"
 
 
+SCHEME: Final = "skill://"
+"""How the addresses begin at which a server serves skills (SEP-2640)."""
 USUAL_AGENTS: Final = (Agent.CLAUDE, Agent.CODEX, Agent.COPILOT)
 """Agents whose folder is made where it is missing; of the others it says whether the agent is on this machine."""
 

@@ -10,6 +10,7 @@ from typing import Final
 from urllib.parse import quote, unquote
 
 from skillgit.app.deliver.export.folder import sha256_digest
+from skillgit.app.deliver.requests import SCHEME
 from skillgit.app.skill_format import frontmatter
 from skillgit.app.workspace.revision import find_run, is_address, skill_named, version_in
 from skillgit.app.workspace.skill_choice import labels
@@ -22,7 +23,6 @@ from skillgit.plugin.redaction import credentials
 from skillgit.store import promotion
 from skillgit.store.history_reader import skill_at
 
-SCHEME: Final = "skill://"
 _LOOKED_BACK: Final = 500
 """Commits of the trunk that are looked through for a promotion."""
 _FILES, _BYTES = 512, 16 << 20
