@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from shlex import quote
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
@@ -64,18 +64,24 @@ def source_of_package(name: str, module: ModuleType, distribution: Distribution 
     """
     if distribution is None:
         return PluginSource(name=name)
-    if distribution.name != "skillgit" and module.__file__ and _is_editable(distribution):
+    if (
+        distribution.name != "skillgit"
+        and module.__file__
+        and (_origin(distribution).get("dir_info") or {}).get("editable")
+    ):
         path = Path(module.__file__)
         folder = path.parents[module.__name__.count(".") + (path.name == _PACKAGE)]
         return source_of_files(name, read_files(path, folder), folder)
     return PluginSource(name=name, version=f"{distribution.name} {distribution.version}")
 
 
-def _is_editable(distribution: Distribution) -> bool:
+def _origin(distribution: Distribution) -> Mapping[str, Any]:
+    """Return from where a package was installed (PEP 610), nothing for one from an index."""
     try:
-        return bool(json.loads(distribution.read_text("direct_url.json") or "{}")["dir_info"]["editable"])
-    except (KeyError, TypeError, ValueError):
-        return False
+        origin = json.loads(distribution.read_text("direct_url.json") or "{}")
+    except ValueError:
+        return {}
+    return origin if isinstance(origin, dict) else {}
 
 
 def install_command(extra: str, package: str = "skillgit") -> str:
@@ -84,8 +90,8 @@ def install_command(extra: str, package: str = "skillgit") -> str:
     A package that came from a clone or a repository may be on no index, or be another one there.
     """
     try:
-        origin = json.loads(distribution(package).read_text("direct_url.json") or "{}")
-    except (PackageNotFoundError, ValueError):
+        origin = _origin(distribution(package))
+    except PackageNotFoundError:
         origin = {}
     url, vcs, folder = origin.get("url", ""), origin.get("vcs_info"), origin.get("dir_info")
     requirement, options = f"{package}[{extra}]", ""
