@@ -83,10 +83,7 @@ def train(context: Context, request: TrainRequest, watcher: Watcher) -> Trained:
     request = of_skill(context, request)
     setup = _set_up(context, request)
     caps = caps_of(setup, request)
-    if request.run:
-        name = check_run_name(request.run)
-    else:
-        name = new_run_name(setup.task.environment.info.name, context.clock().date(), context.entropy(4))
+    name = request.run or new_run_name(setup.task.environment.info.name, context.clock().date(), context.entropy(4))
     with Workspace(context) as workspace, RunLock(workspace.repo, name, context.clock):
         if name not in run_names(workspace.repo.tips()):
             _check_budget(setup, caps, request.cap)
@@ -177,6 +174,8 @@ def _set_up(context: Context, request: TrainRequest) -> Setup:
         with Workspace(context) as workspace, own_addresses(workspace, request.run):
             raise
     setup.strategy.check(setup.config.values.method, setup.routes["optimizer"])
+    if request.run:
+        check_run_name(request.run)
     return setup
 
 
@@ -217,8 +216,6 @@ def plan_train(context: Context, request: TrainRequest) -> Plan:
     request = of_skill(context, request)
     setup = _set_up(context, request)
     caps = caps_of(setup, request)
-    if request.run:
-        check_run_name(request.run)
     with Workspace(context) as workspace:
         setup = identified(workspace, setup)
         fresh = _is_fresh(workspace, request.run or "", request)
