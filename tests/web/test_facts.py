@@ -9,6 +9,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 from collections import Counter
 from itertools import pairwise
 from pathlib import Path
@@ -203,6 +204,9 @@ def test_of_two_addresses_that_match_the_one_that_is_spelled_answers():
 def used(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy in which a command was run and somebody invited."""
     copy = copy_folder(repository, tmp_path_factory.mktemp("used") / "repository")
+    shutil.rmtree(
+        copy / ".git/skillgit/serve", ignore_errors=True
+    )  # other tests invite people to the repository of all
     folder = copy / ".git/skillgit/commands"
     folder.mkdir(parents=True, exist_ok=True)
     record = {"time": "2026-11-27T10:00:00+00:00", "by": "Ada", "back": f"/run/{RUN}/v1"}
