@@ -11,11 +11,10 @@ from typing import Any, NamedTuple
 from skillgit.app.workspace.workspace import Workspace
 from skillgit.tui.widgets.painted_lines import Painted, Part, rendered
 from skillgit.verbs.command_line import read_words
-from skillgit.verbs.items import item_words
+from skillgit.verbs.diff import sayings
 from skillgit.verbs.report import IN_SHORT, SummaryRequest
 from skillgit.verbs.verb import Answer, ReadingSession
 from skillgit.view import rules
-from skillgit.view.items import said
 from skillgit.view.surface import Screen
 
 Words = tuple[str, ...]
@@ -78,8 +77,3 @@ def _items(workspace: Workspace, run: str, answer: Answer[object], ink: Screen) 
     return {
         index: Lead(run, item=row["item"], note=texts.get(row["item"], "")) for index, row in enumerate(rows, start=1)
     }
-
-
-def sayings(workspace: Workspace, commits: Sequence[str], items: Sequence[str], ink: Screen) -> dict[str, str]:
-    """Return on one line what each item asks, and what the versions answered."""
-    return {item: said(words, ink) for item, words in item_words(workspace, commits, items).items()}

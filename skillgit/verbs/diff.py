@@ -93,15 +93,17 @@ def _by_item(session: VerbSession, request: DiffRequest) -> Answer[ItemDiff]:
         table=item_view.CHANGES,
         rows=result.rows,
         result=result,
-        lines=item_view.flips(result, session.screen, partial(_said, session.workspace, result)),
+        lines=item_view.flips(
+            result, session.screen, partial(sayings, session.workspace, [result.a.commit, result.b.commit])
+        ),
         pager=True,
         exit_code=_exit_code(request, differs=result.moved),
     )
 
 
-def _said(workspace: Workspace, diff: ItemDiff, names: Sequence[str], screen: Screen) -> dict[str, str]:
-    words = item.item_words(workspace, [diff.a.commit, diff.b.commit], names)
-    return {name: item_view.said(own, screen) for name, own in words.items()}
+def sayings(workspace: Workspace, revisions: Sequence[str], items: Sequence[str], screen: Screen) -> dict[str, str]:
+    """Return on one line what each of ``items`` asks, and what ``revisions`` answered."""
+    return {name: item_view.said(own, screen) for name, own in item.item_words(workspace, revisions, items).items()}
 
 
 def _by_rule(session: VerbSession, request: DiffRequest) -> Answer[RulesDiffed]:

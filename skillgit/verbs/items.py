@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias, cast
 
@@ -149,11 +149,21 @@ ITEM_SIDES = Verb("items", SidesRequest, _with_sides)
 ITEM_TRAJECTORY = Verb("items", ItemsRequest, _trajectory)
 
 
-def item_words(
-    workspace: Workspace, revisions: Sequence[str], items: Iterable[str], asking: Collection[str] | None = None
-) -> dict[str, ItemWords]:
-    """Return what each of ``items``, or of those ``asking``, asks, and what each of ``revisions`` answered."""
-    return item.item_words(workspace, revisions, items, asking)
+def item_words(workspace: Workspace, revisions: Sequence[str], items: Iterable[str]) -> dict[str, ItemWords]:
+    """Return what each of ``items`` asks, and what each of ``revisions`` answered."""
+    return item.item_words(workspace, revisions, items)
+
+
+def item_replies(
+    workspace: Workspace, revisions: Sequence[str], items: Iterable[str]
+) -> dict[str, tuple[item.ItemReply, ...]]:
+    """Return what each of ``revisions`` answered to each of ``items``."""
+    return item.item_replies(workspace, revisions, items)
+
+
+def question_of(workspace: Workspace, replies: Sequence[item.ItemReply]) -> str:
+    """Return what the target was asked first where it gave the newest of ``replies``, from the evidence."""
+    return item.question_of(workspace, replies)
 
 
 def item_picture(workspace: Workspace, run: str, item_id: str, digest: str) -> item.ItemPicture:

@@ -16,7 +16,7 @@ from skillgit.view.text import fit, inert, one_line, width
 
 if TYPE_CHECKING:
     from skillgit.app.history.diff.items import Change, ItemChange, ItemDiff, Length
-    from skillgit.app.history.item import ItemWords
+    from skillgit.app.history.item import ItemReply, ItemWords
     from skillgit.app.recorded.outcomes import CheckChange
     from skillgit.domain.conditions import Difference
     from skillgit.index.rows import LogRow
@@ -185,7 +185,7 @@ class OutputRow:
 
     item: str
     task_type: str
-    question: str
+    question: str = ""  # which takes reading; empty until then
     changes: tuple[Change, ...]
     scores: tuple[float | None, ...]
     answers: tuple[str, ...]  # empty where the evidence is not here
@@ -201,26 +201,25 @@ class OutputRow:
 
 
 def outputs(
-    pairs: Sequence[Sequence[ItemChange]], words: Mapping[str, ItemWords], flaky: Collection[str] = ()
+    pairs: Sequence[Sequence[ItemChange]], replies: Mapping[str, Sequence[ItemReply]], flaky: Collection[str] = ()
 ) -> Iterator[OutputRow]:
-    """Yield the items of ``pairs`` of the first version and another one each, with what item and versions say."""
+    """Yield the items of ``pairs`` of the first version and another one each, with what the versions answered."""
     sides = [{row.item: row for row in rows} for rows in pairs]
     for item in sorted({*chain.from_iterable(sides)}):
         rows = [side.get(item) for side in sides]
         present = [row for row in rows if row is not None]
         before = next((row.before for row in present if row.before is not None), None)
         scores = (before, *(row.after if row else None for row in rows))
-        replies = words[item].replies if item in words else ()
+        own = replies.get(item, ())
         yield OutputRow(
             item=item,
             task_type=present[0].task_type,
-            question=asked(words[item].question) if item in words else "",
             changes=tuple(row.change if row else "missing" for row in rows),
             scores=scores,
-            answers=tuple(reply.answer for reply in replies) or ("",) * len(scores),
+            answers=tuple(reply.answer for reply in own) or ("",) * len(scores),
             successes=tuple(
                 None if score is None else score >= 1.0 if reply is None or reply.is_solved is None else reply.is_solved
-                for score, reply in zip_longest(scores, replies)
+                for score, reply in zip_longest(scores, own)
             ),
             is_flaky=item in flaky,
         )

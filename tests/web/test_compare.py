@@ -16,7 +16,7 @@ from serving import OTHER
 from trained_runs import RUN
 
 from skillgit.app.history.diff.items import ItemChange
-from skillgit.app.history.item import ItemReply, ItemWords
+from skillgit.app.history.item import ItemReply
 from skillgit.view.items import FACETS, outputs
 from skillgit.web.rendering import address
 
@@ -135,11 +135,8 @@ def test_an_item_is_in_the_groups_that_its_outcomes_say(cases):
         ItemChange(item=str(number), task_type="", before=before, after=after, change=change(before, after))
         for number, (before, after, *_) in enumerate(cases)
     ]
-    words = {
-        str(number): ItemWords(question="", replies=(ItemReply(answer=a), ItemReply(answer=b)))
-        for number, (*_, a, b) in enumerate(cases)
-    }
-    for row in outputs([rows], words):
+    replies = {str(number): (ItemReply(answer=a), ItemReply(answer=b)) for number, (*_, a, b) in enumerate(cases)}
+    for row in outputs([rows], replies):
         before, after, a, b = cases[int(row.item)]
         known = [score for score in (before, after) if score is not None]
         both = len(known) == 2

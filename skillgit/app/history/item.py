@@ -94,7 +94,7 @@ def item_story(
     return ItemStory(
         run=outcomes.run,
         metric=str(outcomes.gauge.metric),
-        question=_question(workspace, tries),
+        question=question_of(workspace, tries),
         flips=outcomes.flips(item),
         attempts=tries,
         every=len(pairs),
@@ -147,10 +147,16 @@ class ItemWords:
     replies: tuple[ItemReply, ...]  # for each revision
 
 
-def item_words(
-    workspace: Workspace, revisions: Sequence[str], items: Iterable[str], asking: Collection[str] | None = None
-) -> dict[str, ItemWords]:
-    """Return what each of the selection ``items``, or of those ``asking``, asks, and what ``revisions`` answered.
+def item_words(workspace: Workspace, revisions: Sequence[str], items: Iterable[str]) -> dict[str, ItemWords]:
+    """Return what each of the selection ``items`` asks, and what each of ``revisions`` answered."""
+    replies = item_replies(workspace, revisions, items)
+    return {item: ItemWords(question=question_of(workspace, own), replies=own) for item, own in replies.items()}
+
+
+def item_replies(
+    workspace: Workspace, revisions: Sequence[str], items: Iterable[str]
+) -> dict[str, tuple[ItemReply, ...]]:
+    """Return what each of ``revisions`` answered to each of the selection ``items``.
 
     The items' own data are not part of history: a reference answer is known only from the words of a scorer.
     """
@@ -158,11 +164,7 @@ def item_words(
     events = [item_queries.measured_by(workspace.index, row.run, row.version, row.commit) for row in rows]
     trees = item_queries.evidence_of(workspace.index, [event for event in events if event is not None])
     sides = [_replies(workspace, trees.get(event, "") if event is not None else "") for event in events]
-    replies = {item: tuple(side.get(item, ItemReply()) for side in sides) for item in items}
-    return {
-        item: ItemWords(question=_question(workspace, own) if asking is None or item in asking else "", replies=own)
-        for item, own in replies.items()
-    }
+    return {item: tuple(side.get(item, ItemReply()) for side in sides) for item in items}
 
 
 def _replies(workspace: Workspace, tree: str) -> dict[str, ItemReply]:
@@ -216,7 +218,8 @@ def _turns(workspace: Workspace, trajectory: str) -> tuple[Turn, ...]:
     return tuple(map(Turn.read, objects(members(evidence_file(workspace.repo, tree, path)).get("turns"))))
 
 
-def _question(workspace: Workspace, tries: Sequence[Attempt | ItemReply]) -> str:
+def question_of(workspace: Workspace, tries: Sequence[Attempt | ItemReply]) -> str:
+    """Return what the target was asked first in the newest of ``tries`` that is recorded; empty if none is."""
     newest = next((attempt.trajectory for attempt in reversed(tries) if attempt.trajectory), "")
     turns = _turns(workspace, newest) if newest else ()
     return next((turn.content for turn in turns if turn.role == "user"), "")

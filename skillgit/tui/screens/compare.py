@@ -17,7 +17,6 @@ from skillgit.domain.text_diff import CONTEXT
 from skillgit.errors import SkillgitError
 from skillgit.index.rows import LogRow
 from skillgit.tui.keymap import bindings
-from skillgit.tui.prints import sayings
 from skillgit.tui.reading import app_of
 from skillgit.tui.screens.dialogs import Choice, SearchScreen
 from skillgit.tui.screens.item import ItemScreen
@@ -39,6 +38,7 @@ from skillgit.verbs.diff import (
     DiffRequest,
     ItemDiff,
     RulesDiffed,
+    sayings,
 )
 from skillgit.view import numbers
 from skillgit.view.items import headline, name, totals

@@ -56,6 +56,7 @@ from skillgit.verbs.diff import (
     ItemChange,
     Shown,
     ShowRequest,
+    sayings,
 )
 from skillgit.view import event_marks as cells
 from skillgit.view import numbers
@@ -64,7 +65,6 @@ from skillgit.view.surface import Screen, Style
 from skillgit.view.text import inert, one_line
 
 with loaded_on_use():
-    from skillgit.tui import prints
     from skillgit.tui.screens import item as items
     from skillgit.view import show as full
 
@@ -334,7 +334,7 @@ class Detail(Vertical):
             return
         base = [] if self.row.base is None else [f"{self.row.run}/{version_label(self.row.base)}"]
         request = ([*base, self.row.commit], [row.item for row in view.facts], app_of(self).facts)
-        app_of(self).read(prints.sayings, *request, then=view.show_words, on_error=lambda _: None, group="words")
+        app_of(self).read(sayings, *request, then=view.show_words, on_error=lambda _: None, group="words")
 
     def _open_tab(self) -> None:
         self.query_one(ContentSwitcher).current = self._tab_id(self.tab_index)

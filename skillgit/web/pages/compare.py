@@ -14,7 +14,7 @@ from skillgit.errors import NotFoundError, UsageError
 from skillgit.index.rows import RunRow
 from skillgit.verbs.cost import COST, CostRequest
 from skillgit.verbs.diff import ITEM_DIFF, RULE_DIFF, TEXT_DIFF, DiffRequest, ItemDiff, RulesDiffed
-from skillgit.verbs.items import ITEM_TABLE, item_words
+from skillgit.verbs.items import ITEM_TABLE, item_replies, question_of
 from skillgit.verbs.runs import RUNS, RunsRequest
 from skillgit.view.items import FACETS, OutputRow, asked, chance_words, output_table, outputs
 from skillgit.view.items import sums as item_sums
@@ -56,7 +56,7 @@ def compare_page(visit: Visit) -> Answer:
         most=MOST,
         pairs=pairs,
         chosen=choice,
-        rows=_asking(visit, names, choice["rows"][first : first + LISTED]),
+        rows=_asking(visit, choice, slice(first, first + LISTED)),
         first=first,
         spending=[
             (Cell(run, link=("run", run, "cost")), COST.ask(visit.workspace, CostRequest(run=run)).total)
@@ -74,7 +74,7 @@ def compared_items(visit: Visit) -> Answer:
     """Return the items of a comparison that its page shows, with all columns."""
     _, names, runs = _sides(visit)
     diffs = [ITEM_DIFF.ask(visit.workspace, DiffRequest(a=names[0], b=name)) for name in names[1:]]
-    rows = _asking(visit, names, _chosen(visit, names, diffs, runs)["rows"])
+    rows = _asking(visit, _chosen(visit, names, diffs, runs), slice(None))
     return download("items.csv", output_table(names).csv(rows).encode(), "text/csv; charset=utf-8")
 
 
@@ -106,11 +106,12 @@ def _chosen(visit: Visit, names: Sequence[str], diffs: Sequence[ItemDiff], runs:
     """Return the items of ``diffs`` that an address chooses, how many each group has, and what links have to keep."""
     items = list(dict.fromkeys(row.item for diff in diffs for row in diff.rows))
     if len(diffs) < len(names) - 1 or not items:
-        return {"rows": (), "counts": {}, "state": {"view": visit.value("view")}}
+        return {"rows": (), "replies": {}, "counts": {}, "state": {"view": visit.value("view")}}
     flaky = {
         line.item for run in runs for line in ITEM_TABLE.ask(visit.workspace, ItemsRequest(run=run, flaky=True)).rows
     }
-    every = [*outputs([diff.rows for diff in diffs], item_words(visit.workspace, names, items, ()), flaky)]
+    replies = item_replies(visit.workspace, names, items)
+    every = [*outputs([diff.rows for diff in diffs], replies, flaky)]
     groups = {name: [row for row in every if fits(row)] for name, fits in FACETS.items()}
     facet = visit.value("items")
     facet = facet if facet in groups else "different" if groups["different"] else "all"
@@ -118,7 +119,8 @@ def _chosen(visit: Visit, names: Sequence[str], diffs: Sequence[ItemDiff], runs:
     table = replace(table, columns=tuple(column for column in table.columns if column.name not in hidden))
     state = {"items": facet, "sort": sort, "hide": hidden, "view": visit.value("view")}
     counts = {name: len(rows) for name, rows in groups.items() if rows}
-    return {"table": table, "rows": table.chosen(groups[facet], sort=sort), "counts": counts, "state": state}
+    rows = table.chosen(groups[facet], sort=sort)
+    return {"table": table, "rows": rows, "replies": replies, "counts": counts, "state": state}
 
 
 def _leading(names: Sequence[str], row: OutputRow, number: int) -> Cell:
@@ -130,7 +132,9 @@ def _leading(names: Sequence[str], row: OutputRow, number: int) -> Cell:
     return Cell("", link=("run", run, "items", row.item) if run else (), query={"a": a, "b": b})
 
 
-def _asking(visit: Visit, names: Sequence[str], rows: Sequence[OutputRow]) -> list[OutputRow]:
-    """Return ``rows`` with what the items ask, which is read of single items."""
-    words = item_words(visit.workspace, names, [row.item for row in rows]) if rows else {}
-    return [replace(row, question=asked(words[row.item].question)) for row in rows]
+def _asking(visit: Visit, choice: Mapping[str, Any], part: slice) -> list[OutputRow]:
+    """Return a part of the chosen rows with what the items ask, for which a file of the evidence is read each."""
+    replies = choice["replies"]
+    return [
+        replace(row, question=asked(question_of(visit.workspace, replies[row.item]))) for row in choice["rows"][part]
+    ]
