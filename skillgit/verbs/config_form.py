@@ -32,7 +32,8 @@ class FormField:
     choices: tuple[str, ...] = ()  # the values that it may have; none where there is no list
     is_switch: bool = False
     is_number: bool = False  # nothing but a number, so that it cannot be null
-    least: float | None = None
+    is_whole: bool = False  # a number without a fraction
+    least: float | None = None  # what the schema allows at least; what a fraction has to exceed
     most: float | None = None
 
 
@@ -114,7 +115,7 @@ def written(value: object) -> str:
 
 def _field(entry: ConfigEntry, field: FieldInfo | None) -> FormField:
     annotation = None if field is None else field.annotation
-    choices = tuple(_choices(annotation))
+    choices, is_whole = tuple(_choices(annotation)), annotation is int
     bounds = {name: getattr(limit, name) for limit in (field.metadata if field else ()) for name in _limits(limit)}
     return FormField(
         key=entry.key,
@@ -124,8 +125,9 @@ def _field(entry: ConfigEntry, field: FieldInfo | None) -> FormField:
         choices=choices,
         is_switch=annotation is bool,
         is_number=annotation in {int, float} and not choices,
-        least=bounds.get("ge", bounds.get("gt")),
-        most=bounds.get("le", bounds.get("lt")),
+        is_whole=is_whole,
+        least=bounds["gt"] + is_whole if "gt" in bounds else bounds.get("ge"),
+        most=bounds["lt"] - is_whole if "lt" in bounds else bounds.get("le"),
     )
 
 

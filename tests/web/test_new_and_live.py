@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import httpx2
 import pytest
+from browser import NEEDS_CHROMIUM
+from playwright.sync_api import expect
 from program import new_repository, skillgit
 from serving import NOW, serving
 
@@ -39,10 +41,17 @@ def parts(client: httpx2.Client, run: str):
                 yield sent["part"], sent["html"]
 
 
-def await_part(client: httpx2.Client, run: str, name: str, text: str) -> None:
+def states(content: str) -> set[str]:
+    return set(re.findall(r'<p class="state"><span class="outcome [a-z]+">([^<]+)<', content))
+
+
+def await_part(client: httpx2.Client, run: str, name: str, text: str, allowed: set[str] | None = None) -> None:
+    """Watch a run until a part says ``text``; until then its state is one of ``allowed``."""
     while True:  # a stream ends after a while, and the tests have a limit of their own
-        if any(part == name and text in content for part, content in parts(client, run)):
-            return
+        for part, content in parts(client, run):
+            assert allowed is None or states(content) <= allowed
+            if part == name and text in content:
+                return
 
 
 @pytest.fixture
@@ -94,17 +103,20 @@ def test_only_keys_of_the_form_reach_the_command(served):
 def test_a_training_is_launched_once_survives_the_server_is_stopped_and_goes_on(empty):
     with serving(empty, **NOW) as first, first.visit() as client:
         fields = {**csrf(client), "config": "demo", "run": "fresh", LONG[0]: LONG[1]}
-        assert client.post("/new", data=fields).url.path == "/run/fresh/live"
-        assert client.post("/new", data=fields).url.path == "/run/fresh/live", "the second click"
-        await_part(client, "fresh", "curve", "<svg")
+        answers = [client.post("/new", data=fields), client.post("/new", data=fields)]  # the second click
+        for answer in answers:
+            assert answer.url.path == "/run/fresh/live"
+            assert states(answer.text) in ({"starting"}, {"running"}), "from the click on it was understood"
+            assert 'data-when="over" hidden' in answer.text, "what was just started is not to be continued"
+        await_part(client, "fresh", "curve", "<svg", {"starting", "running"})
         first.process.kill()
         first.process.wait()
     with serving(empty, **NOW) as second, second.visit() as client:
         await_part(client, "fresh", "now", ">running<")
         client.post("/run/fresh/stop", data={**csrf(client), "how": "step"})
         await_part(client, "fresh", "now", ">stopped<")
-        client.post("/run/fresh/continue", data=csrf(client))
-        await_part(client, "fresh", "now", ">running<")
+        assert states(client.post("/run/fresh/continue", data=csrf(client)).text) in ({"starting"}, {"running"})
+        await_part(client, "fresh", "now", ">running<", {"starting", "running"})
         client.post("/run/fresh/stop", data={**csrf(client), "how": "now"})
         await_part(client, "fresh", "now", ">stopped<")
 
@@ -142,24 +154,35 @@ def test_an_unknown_run_and_a_viewer_get_what_they_may(served):
     with served.visit() as client:
         unknown = client.get("/run/unknown/live")
         assert unknown.status_code == client.get("/run/unknown/live/stream").status_code == 404
-        assert "Activity has what its command said" in unknown.text
         assert client.get("/run/small/live").status_code == 200
         assert client.post("/run/unknown/stop", data={**csrf(client), "how": "step"}).status_code == 404
         assert client.post("/run/unknown/stop", data={**csrf(client), "how": "twice"}).status_code == 400
 
 
-@pytest.mark.soak
 @pytest.mark.slow
+@NEEDS_CHROMIUM
 def test_in_a_browser_a_value_is_checked_while_it_is_typed_and_the_curve_grows_by_itself(empty, browser):
     with serving(empty, **NOW) as server:
-        page = browser.new_page()
+        page = browser.new_page(viewport={"width": 1280, "height": 720})
         page.goto(server.link)
         page.goto(f"{server.origin}/new")
         page.get_by_label("train.num_epochs").fill("0")
         page.locator("[data-key='train.num_epochs'] .error:not(:empty)").wait_for()
+        page.get_by_role("button", name="Launch").click()
+        page.locator("[data-part=verdict] .error", has_text="train.num_epochs").wait_for()
+        assert page.url.endswith("/new"), "our message says what is wrong, and no bubble of the browser"
         page.get_by_label("train.num_epochs").fill("30")
         page.locator("[data-checked]", has_text="-o train.num_epochs=30").wait_for()
+        cost = page.locator("[data-part=verdict]", has_text="calls")
+        for place in (0, 10**6):  # wherever one reads, the decision and what it costs are in the window
+            page.evaluate("place => scrollTo(0, place)", place)
+            for part in (cost, page.get_by_role("button", name="Launch")):
+                assert part.bounding_box()["y"] + part.bounding_box()["height"] <= 720
+        assert page.evaluate(
+            "[...document.querySelectorAll('aside .scroll')].every(b => b.scrollWidth <= b.clientWidth)"
+        )
         page.get_by_role("button", name="Launch").click()
+        expect(page).to_have_title(re.compile(r"^[0-9]+/[0-9]+ · [.0-9]+ · demo$"))
         page.locator("[data-part=curve] svg.wide .mark").nth(4).wait_for()
         page.locator("[data-part=log] tbody tr").nth(4).wait_for()
         page.get_by_text("Stop", exact=True).click()

@@ -14,7 +14,8 @@ from starlette.responses import HTMLResponse
 
 from skillgit.app.history.requests import LogRequest
 from skillgit.app.train.requests import TrainRequest
-from skillgit.app.workspace.command_journal import commands
+from skillgit.app.workspace.command_journal import CommandRecord, commands
+from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.invitations import Role
 from skillgit.app.workspace.live import (
     LiveLook,
@@ -41,6 +42,7 @@ from skillgit.verbs.runs import RUNS, RunsRequest
 from skillgit.verbs.setup import CHECKUP, Checkup, DoctorRequest
 from skillgit.verbs.train import TRAIN
 from skillgit.verbs.verb import Plan
+from skillgit.view import numbers
 from skillgit.view.progress import steps_at
 from skillgit.web.rendering import Answer, Page, Stream, Visit, address, fragment, page, redirect
 
@@ -95,7 +97,8 @@ def check_page(visit: Visit) -> Answer:
         is_outrun = visit.value("part") and _newest[name] != number
         findings = None if is_outrun else _findings(visit, choice)
     if visit.value("part"):
-        return HTMLResponse(fragment("new.html", "check", findings=findings, choice=choice))
+        check, verdict = (fragment("new.html", part, findings=findings, choice=choice) for part in ("check", "verdict"))
+        return HTMLResponse(f'{check}<div hidden data-for="verdict">{verdict}</div>')
     return _new_page(visit, choice, findings)
 
 
@@ -196,8 +199,8 @@ CAPS: Final = {"max_calls": int, "max_tokens": int, "max_usd": float}
 
 @page("/run/{run}/live")
 def live_page(visit: Visit) -> Answer:
-    run, look = _look(visit)
-    values = {**_current(look), **_recorded(visit.workspace, run)}
+    run, look, command = _look(visit)
+    values = {**_current(look, command), **_recorded(visit.workspace, run)}
     return Page(
         "live.html",
         f"{run}, live",
@@ -210,7 +213,7 @@ def live_page(visit: Visit) -> Answer:
 
 @page("/run/{run}/live/stream")
 def live_stream(visit: Visit) -> Answer:
-    run, _ = _look(visit)
+    run, *_ = _look(visit)
     recorded: dict[str, str] = {}
     drawn_of, drawn_s = "", 0.0
 
@@ -222,7 +225,7 @@ def live_stream(visit: Visit) -> Answer:
             values = {"run": run, **_recorded(workspace, run)}
             recorded = {part: fragment("live.html", part, **values) for part in ("curve", "log", "change")}
             drawn_of, drawn_s = version, now_s
-        values = _current(live(workspace.context, run))
+        values = {"run": run, **_current(*_started(workspace.context, run))}
         return {
             "notice": "",
             **{part: fragment("live.html", part, **values) for part in ("now", "failing")},
@@ -232,21 +235,30 @@ def live_stream(visit: Visit) -> Answer:
     return Stream(look)
 
 
-def _look(visit: Visit) -> tuple[str, LiveLook]:
-    """Return a run and how it is going, also just after its launch; refuse one of which nothing is known here."""
+def _look(visit: Visit) -> tuple[str, LiveLook, CommandRecord | None]:
+    """Return a run, how it is going, and its newest command; refuse a run of which nothing is known here."""
     run = check_run_name(visit.parameters["run"])
-    look, back = live(visit.context, run), address("run", run, "live")
-    if (
-        look.standing is Standing.IDLE
-        and live_history(visit.workspace, run, 1) is None
-        and not any(record.runs and record.back == back for record in commands(visit.context))
-    ):
-        hint = "if it was launched just now, Activity has what its command said"
-        raise NotFoundError(f"there is no run '{run}'", hint=hint)
-    return run, look
+    look, command = _started(visit.context, run)
+    if look.standing is Standing.IDLE and command is None and live_history(visit.workspace, run, 1) is None:
+        raise NotFoundError(f"there is no run '{run}'", hint="skillgit runs")
+    return run, look, command
 
 
-def _current(look: LiveLook) -> dict[str, Any]:
+def _started(context: Context, run: str) -> tuple[LiveLook, CommandRecord | None]:
+    """Return how a run is going, and the newest command of a page that trains it.
+
+    Such a command takes a while until it holds its run: from the click until then the run is starting.
+    """
+    look, back = live(context, run), address("run", run, "live")
+    if look.is_alive:
+        return look, None
+    command = next((record for record in commands(context) if record.back == back), None)
+    if command is not None and command.runs and (look.snapshot is None or look.snapshot.pid != command.pid):
+        look = LiveLook(run=run, standing=Standing.STARTING)
+    return look, command
+
+
+def _current(look: LiveLook, command: CommandRecord | None) -> dict[str, Any]:
     """Return what the snapshot says."""
     snapshot = look.snapshot
     end = snapshot.end if look.standing is Standing.ENDED and snapshot is not None else None
@@ -261,7 +273,18 @@ def _current(look: LiveLook) -> dict[str, Any]:
         "caps": [*_caps(snapshot)] if snapshot is not None else [],
         "outcome": {"words": words, "tone": tone},
         "phase": _phase(look),
+        "window_title": _title(look, words),
+        "failure": command if look.standing is Standing.IDLE and command is not None and command.code else None,
     }
+
+
+def _title(look: LiveLook, words: str) -> str:
+    """Return what the window's title says: how far the run is and how it does, ``3/12 · .5500 · demo``."""
+    snapshot = look.snapshot
+    if not look.is_alive or snapshot is None:
+        return f"{words} · {look.run}"
+    parts = (f"{snapshot.step}/{snapshot.steps}", numbers.score(snapshot.score), look.run)
+    return " · ".join(filter(None, parts))
 
 
 _STATES: Final = {
@@ -304,7 +327,9 @@ def _recorded(workspace: Workspace, run: str) -> dict[str, Any]:
 
 
 def _phase(look: LiveLook) -> str:
-    """Return ``alive`` for what can be stopped, ``over`` for what can go on, ``finished`` for what cannot do either."""
+    """Return ``alive`` for what can be stopped, ``over`` for what can go on, else ``starting`` or ``finished``."""
+    if look.standing is Standing.STARTING:
+        return "starting"
     if look.is_alive:
         return "alive"
     end = look.snapshot.end if look.standing is Standing.ENDED and look.snapshot is not None else None

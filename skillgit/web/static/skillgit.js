@@ -47,6 +47,7 @@ function show(page, name, html) {
   replace(place, html);
   const state = place.querySelector("[data-state]")?.dataset.state;
   if (!state) return;
+  document.title = place.querySelector("[data-title]")?.dataset.title || document.title;
   for (const element of page.querySelectorAll("[data-when]")) {
     const hides = element.dataset.when !== state;
     if (element.hidden !== hides) element.hidden = hides;
@@ -132,6 +133,11 @@ function check(form) {
       if (running !== mine) return;
       if (!reply.ok) throw new Error(reply.statusText);
       replace(answer, html);
+      // what belongs elsewhere in the form, as the cost beside the button that spends it
+      for (const part of answer.querySelectorAll("[data-for]")) {
+        form.querySelector(`[data-part="${CSS.escape(part.dataset.for)}"]`).replaceChildren(...part.childNodes);
+        part.remove();
+      }
       marked(form, answer);
     } catch (error) {
       if (error.name === "AbortError" || running !== mine) return;
@@ -149,7 +155,7 @@ function check(form) {
 
 // The answer names the fields that are wrong and those that were changed.
 function marked(form, answer) {
-  const errors = new Map([...answer.querySelectorAll("[data-error-of]")].map((place) => [place.dataset.errorOf, place]));
+  const errors = new Map([...form.querySelectorAll("[data-error-of]")].map((place) => [place.dataset.errorOf, place]));
   const changes = new Map([...answer.querySelectorAll("[data-changed]")].map((place) => [place.dataset.changed, place.dataset.origin]));
   for (const field of form.querySelectorAll("[data-key]")) {
     const key = field.dataset.key;
