@@ -168,6 +168,7 @@ class ClaudeChatBackend:
     info = BackendInfo(
         name="claude_chat",
         summary="Claude through Anthropic's Messages API: tools, pictures, thinking, prompt caching.",
+        provider="anthropic",
         settings=SETTINGS,
     )
 

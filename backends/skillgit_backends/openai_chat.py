@@ -69,5 +69,6 @@ class OpenAIChatBackend(BatchingBackend):
     info = BackendInfo(
         name="openai_chat",
         summary="OpenAI, Azure and compatible servers: chat completions and Responses, tools, pictures, reasoning.",
+        provider="openai",
         settings=variant.settings,
     )

@@ -33,6 +33,7 @@ from skillgit.calls.live import Live, copy_key
 from skillgit.calls.retries_and_limits import CallPolicy, Flights
 from skillgit.calls.route import QUESTION, STAGE, CallOrder, Route, reply_key, with_inner
 from skillgit.calls.spending_caps import RECEIPT, Accounts, Meter, Receipt, item_deadline
+from skillgit.calls.traces import Scored, Traces
 from skillgit.domain.ages import ago
 from skillgit.domain.cost import Caps, Cost
 from skillgit.domain.evaluation import FailureKind
@@ -91,6 +92,7 @@ class Calls:
     """The door; ``sleep`` and ``clock`` are in seconds, and without a clock calls take 0.
 
     ``ask_again`` repeats what was recorded as unanswerable, and ``fresh`` asks what other runs have asked already.
+    ``environ`` may name a collector of traces.
     """
 
     _endpoint: server.MeteredEndpoint | None = None  # where agents ask, once there is one
@@ -108,10 +110,12 @@ class Calls:
         ask_again: bool = False,
         fresh: bool = False,
         remark: Callable[[str], None] = lambda _: None,
+        environ: Mapping[str, str] | None = None,
     ) -> None:
         self.routes = dict(routes)
         self.caps, self.ledger, self._fresh, self.reuse = caps, ledger, fresh, Reuse()
         self._policy, self._accounts = policy or CallPolicy(), Accounts()
+        self._traces = Traces(environ or {}, remark)
         self._live = Live(
             self.routes.values(),
             ledger=ledger,
@@ -123,6 +127,7 @@ class Calls:
             random=random,
             clock=clock,
             agent=self._let_agent_work,
+            traces=self._traces,
         )
         self.traffic, self._failures = self._live.traffic, self._live.failures
         self.traffic.remark = remark
@@ -150,6 +155,7 @@ class Calls:
         if not self._accounts.entered:  # an earlier process may have had answers for the same run
             self._failures.answered_before(self.ledger.roles_answered(run_of(scope)))
         self._live.redactor = Redactor.now()
+        self._traces.enter(scope)
         self._accounts.enter(scope, spending)
         for attempt in self.ledger.failures_of(scope):
             self.meter.add(attempt.charge)
@@ -221,6 +227,7 @@ class Calls:
             order = CallOrder(
                 key=key, route=route, request=request, question=question, role=role, stage=stage, scope=scope
             )
+            order.span = self._traces.within(scope)
             # Live is asked what no batch takes and what has failed before.
             in_batch = route.batch and not order.is_canary and not self.ledger.failures(key)
             buy = self._ask_in_batch if in_batch else self._live.ask
@@ -344,6 +351,10 @@ class Calls:
         if (receipt := RECEIPT.get()) is not None:
             self.ledger.set_aside(charge.key for charge in receipt.charges() if charge.role == role)
 
+    def traced(self, item: str, stage: str, sample: int) -> AbstractContextManager[Scored]:
+        """Return a block that is a rollout in traces; what it gives takes the outcome as a row."""
+        return self._traces.rollout(self._accounts.scope, item, stage, sample)
+
     def item_deadline(self) -> AbstractAsyncContextManager[None]:
         """Return a block that is cancelled, as an EnvironmentFaultError, if the item in it takes too long."""
         return item_deadline(self._policy.item_timeout_s)
@@ -403,8 +414,10 @@ class Calls:
 
     async def _let_agent_work(self, order: CallOrder) -> Reply:
         """Let an agent work whose questions go through this door; what ends a run ends it from there too."""
-        async with self.lease(partial(self._answer_agent, order)) as lease:
-            reply = await order.route.attempt(order.request, lease.access)
+        with self._traces.agent(order) as span:
+            ask = partial(self._answer_agent, replace(order, span=span))
+            async with self.lease(ask) as lease:
+                reply = await order.route.attempt(order.request, lease.access)
         if lease.refusal is not None and not isinstance(lease.refusal, BackendError):
             raise lease.refusal
         return lease.finished(reply)
@@ -453,6 +466,7 @@ class Calls:
             await self._endpoint.aclose()
         for backend in {id(route.backend): route.backend for route in with_inner(self.routes.values())}.values():
             await backend.aclose()
+        await self._traces.aclose()
 
 
 def _request_of(route: Route, question: AgentQuestion, *, native: bool) -> Request:

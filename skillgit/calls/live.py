@@ -18,6 +18,7 @@ from skillgit.calls.pricing import call_cost
 from skillgit.calls.retries_and_limits import CallPolicy, ModelLimits, Retries, hedged, model_limits, was_taken
 from skillgit.calls.route import CallOrder, Route, with_inner
 from skillgit.calls.spending_caps import Accounts, Budget, Stop, estimate, overdue, waiting
+from skillgit.calls.traces import Traces
 from skillgit.calls.traffic import Traffic, Wait
 from skillgit.domain.cost import Caps, Cost
 from skillgit.domain.evaluation import UNANSWERABLE, FailureKind
@@ -130,6 +131,7 @@ class Live:
         random: Random,
         clock: Callable[[], float],
         agent: Callable[[CallOrder], Awaitable[Reply]],
+        traces: Traces,
     ) -> None:
         self.ledger, self.accounts, self.policy = ledger, accounts, policy
         self.stop, self.traffic, self.random, self.clock = Stop(), Traffic(monotonic), random, clock
@@ -139,7 +141,7 @@ class Live:
             with_inner(routes), policy=policy, stop=self.stop, random=random
         )
         self.redactor = Redactor.now()
-        self._sleep, self._agent = sleep, agent
+        self._sleep, self._agent, self._traces = sleep, agent, traces
         self._is_counted = caps != Caps() or bool(policy.requests_per_minute or policy.tokens_per_minute)
         self._servers: set[str] = set()  # those that are on record
         self._surprises: set[str] = set()  # sentences on models that answered in place of others, each said once
@@ -254,6 +256,7 @@ class Live:
     def fail(self, order: CallOrder, error: BackendError, seconds: float) -> BackendError:
         """Record and charge an attempt that failed after so many seconds; return what its error is taken for."""
         fault, charge = self.failures.attempt(order, error, seconds)
+        self._traces.failed(order, fault, charge, seconds)
         if charge is not None:
             self.accounts.charge(order.scope, (charge,))
         return fault
@@ -289,9 +292,9 @@ class Live:
                 time=now,
             )
         )
-        self.accounts.count(
-            paid.scope, (paid.charge,)
-        )  # now: the next call is checked against it before a waiter wakes
+        # Now: the next call is checked against it before a waiter wakes.
+        self.accounts.count(paid.scope, (paid.charge,))
+        self._traces.answered(order, reply, paid.charge)
         return paid
 
     def _compare_name(self, model: ServedModel, answered_as: str) -> None:

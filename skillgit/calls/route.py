@@ -7,7 +7,7 @@ import math
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
-from typing import get_args
+from typing import TYPE_CHECKING, get_args
 
 from skillgit.calls.pricing import half
 from skillgit.domain.evaluation import Loading
@@ -40,6 +40,9 @@ from skillgit.plugin.backend import (
 from skillgit.plugin.call_records import parameters_json
 from skillgit.plugin.redaction import redact
 from skillgit.plugin.skill_marks import as_text, gives_skill
+
+if TYPE_CHECKING:
+    from opentelemetry.trace import Span
 
 QUESTION = (user("Reply with OK."),)
 STAGE = "canary"  # the stage that such questions are charged to, where doubt came up in the middle of a run
@@ -107,6 +110,7 @@ class CallOrder:
     role: str
     stage: str
     scope: str
+    span: Span | None = None  # that its own lies in, if it is traced
     again: bool = False  # whether it had a turn before
     has_copy: bool = False
     copies: int = 0  # that the provider works on or has answered, without those that failed

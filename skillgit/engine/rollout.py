@@ -116,7 +116,10 @@ async def roll_out(
             target = RoleConversation(role="target", purpose="rollout", **context)  # type: ignore[arg-type]
             judge = RoleConversation(role="judge", purpose="judge", **context)  # type: ignore[arg-type]
             attempt = partial(session.executor.attempt, session.task.environment, item, skill, target, judge)
-            return await kept_row(session, attempt, target, judge)
+            with session.calls.traced(item.id, stage, sample) as scored:
+                row, keep = await kept_row(session, attempt, target, judge)
+                scored(row)
+            return row, keep
 
         row = cast("Mapping[str, object]", await session.calls.rollout(key, produce, former_key))
         outcome = read_outcome(row)

@@ -227,6 +227,7 @@ class BackendInfo:
 
     name: str  # its entry point
     summary: str  # one sentence
+    provider: str = ""  # in traces, as the conventions for them spell it; empty where that is the name
     models: tuple[str, ...] = ()  # that it knows by name; empty if it takes any
     needs_network: bool = True  # whether a call leaves this machine
     prices: Mapping[str, Price] = field(default_factory=dict)  # by model; zeros if calls cost nothing

@@ -38,7 +38,7 @@ from typing import Self
 
 from skillgit.domain.evaluation import Loading
 from skillgit.errors import FatalBackendError
-from skillgit.plugin.backend import BackendInfo, FinishReason, Request, Usage
+from skillgit.plugin.backend import ANTHROPIC, BackendInfo, FinishReason, Request, Usage
 from skillgit.plugin.backend_settings import Knob
 from skillgit.wire.json_values import entries_at, fields_at, text_at
 from skillgit_backends.agent_cli.backend import (
@@ -179,6 +179,7 @@ class ClaudeCodeExecBackend(AgentBackend[ClaudeCodeSettings]):
     info = BackendInfo(
         name=NAME,
         summary="The Claude Code command line program, the skill in its skill folder; a login is enough.",
+        provider=ANTHROPIC,
         timeout_s=DEFAULT_TIMEOUT_S,
         installs_skills=True,
         settings=_KEYS,

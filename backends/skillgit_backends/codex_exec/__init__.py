@@ -38,7 +38,7 @@ from skillgit.domain.evaluation import Loading
 from skillgit.domain.untrusted.json_limits import DocumentError, read_document
 from skillgit.errors import ConfigError, FatalBackendError, UnusableAnswerError
 from skillgit.files import read_plain
-from skillgit.plugin.backend import NO_TOKENS, BackendInfo, Request, Usage
+from skillgit.plugin.backend import NO_TOKENS, OPENAI, BackendInfo, Request, Usage
 from skillgit.plugin.backend_settings import Knob
 from skillgit.wire.json_values import entries_at, fields_at, text_at
 from skillgit_backends.agent_cli.backend import (
@@ -187,6 +187,7 @@ class CodexExecBackend(AgentBackend[CodexSettings]):
     info = BackendInfo(
         name=NAME,
         summary="The Codex command line program in its sandbox, the skill in its skill folder; a login is enough.",
+        provider=OPENAI,
         timeout_s=DEFAULT_TIMEOUT_S,
         installs_skills=True,
         settings=_KEYS,

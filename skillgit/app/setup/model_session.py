@@ -91,6 +91,7 @@ def open_door(
         ask_again=ask_again,
         fresh=fresh,
         remark=context.remark,
+        environ=context.environ,
     )
 
 

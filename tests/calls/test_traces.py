@@ -1,0 +1,148 @@
+"""What a collector gets of a training and a measurement: every call once, with the tokens of the ledger."""
+
+from __future__ import annotations
+
+import json
+import socket
+import sqlite3
+from collections import Counter
+from contextlib import ExitStack, closing
+
+import pytest
+from collector import collector
+from program import QUICK, SKILLGIT, new_repository, run, skillgit
+from wire import Faults, wire_server
+from wire.training import ENVIRONMENT, course, over
+
+SHORT = ("-o", "train.num_epochs=1", *QUICK[2:])
+KEY = ENVIRONMENT["OPENAI_API_KEY"]
+
+
+def named(url, **more):
+    return {**ENVIRONMENT, "OTEL_EXPORTER_OTLP_ENDPOINT": url, "OTEL_BSP_SCHEDULE_DELAY": "50", **more}
+
+
+def charged(repository):
+    """Return the tokens of all calls that the ledger has, by key; of failed attempts those of the key are added up."""
+    tokens = Counter()
+    with closing(sqlite3.connect(repository / ".git" / "skillgit" / "ledger.db")) as ledger:
+        for key, tokens_in, tokens_out in ledger.execute("SELECT key, tokens_in, tokens_out FROM reply"):
+            tokens[key, "in"], tokens[key, "out"] = tokens_in, tokens_out
+        keys = [key for (key,) in ledger.execute("SELECT key FROM reply")]
+    return keys, tokens
+
+
+def collected(spans):
+    answered = [span for span in spans if "error.type" not in span.facts]
+    tokens = Counter()
+    for span in answered:
+        key = span.facts["skillgit.call"]
+        tokens[key, "in"] += span.facts["gen_ai.usage.input_tokens"]
+        tokens[key, "out"] += span.facts["gen_ai.usage.output_tokens"]
+    return [span.facts["skillgit.call"] for span in answered], tokens
+
+
+@pytest.mark.slow
+def test_every_call_of_a_training_and_a_measurement_arrives_once_with_the_tokens_of_the_ledger(tmp_path):
+    repository = new_repository(tmp_path / "repository")
+    with wire_server(faults=Faults(script=("rate_limit",))) as wire, collector() as taken:
+        options, env = (*SHORT, *over(wire, "chat")), named(taken.url)
+        skillgit("train", "demo", "--run", "demo", *options, cwd=repository, env=env)
+        skillgit("eval", "demo~1", *("--split", "test"), cwd=repository, env=env)
+        keys, tokens = charged(repository)
+        chats = taken.named("chat")
+        assert collected(chats) == (pytest.approx(keys) if False else collected(chats)[0], tokens)
+        assert sorted(collected(chats)[0]) == sorted(keys)
+        assert len(set(keys)) == len(keys) > 40
+
+        refused = [span for span in chats if "error.type" in span.facts]
+        assert [(span.facts["error.type"], "gen_ai.usage.input_tokens" in span.facts) for span in refused] == [
+            ("429", False)
+        ]
+        by_id = {span.id: span for span in taken.spans}
+        assert len(by_id) == len(taken.spans)
+        roots = [span for span in taken.spans if not span.parent]
+        assert [root.name.split("-")[0] for root in roots] == ["invoke_workflow demo", "invoke_workflow eval"]
+        assert {by_id[span.parent].name for span in chats} >= {"rollout", "step"}
+        assert all(span.parent in by_id for span in taken.spans if span.parent)
+        assert {span.facts["gen_ai.provider.name"] for span in chats} == {"openai"}
+        assert {span.name for span in chats} == {"chat reader", "chat analyst"}
+
+        rollouts = {span.id: span for span in taken.named("rollout")}
+        hard = {event.parent: event for event in taken.events if event.facts["gen_ai.evaluation.name"] == "hard"}
+        assert hard.keys() == rollouts.keys()
+        assert {event.name for event in taken.events} == {"gen_ai.evaluation.result"}
+        for id_, event in hard.items():
+            assert event.facts["gen_ai.evaluation.score.value"] == rollouts[id_].facts["skillgit.hard"]
+
+        # what the ledger answers is not sent again
+        before = len(taken.spans)
+        skillgit("eval", "demo~1", *("--split", "test"), cwd=repository, env=env)
+        assert not taken.named("chat")[len(chats) :]
+        assert {span.name.split("-")[0] for span in taken.spans[before:]} <= {"invoke_workflow eval", "measure"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("content", ["", "span_only"])
+def test_words_arrive_only_where_they_are_asked_for_and_credentials_never(content, tmp_path):
+    repository = new_repository(tmp_path / "repository")
+    quoted = f"the key {KEY} was refused"
+    faults = Faults(script=("rate_limit",))
+    with wire_server(quote=quoted, said=((r"\w+$", KEY),), faults=faults) as wire, collector() as taken:
+        env = named(f"{taken.url}/", OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=content)
+        env["OTEL_EXPORTER_OTLP_HEADERS"] = f"authorization=Bearer {KEY}"
+        command = ("train", "demo", "--run", "demo", *SHORT, *over(wire, "chat"))
+        skillgit(*command, cwd=repository, env=env)
+    chats, sent = taken.named("chat"), b"".join(taken.bodies)
+    assert KEY.encode() not in sent
+    answers = [event for event in taken.events if "gen_ai.evaluation.explanation" in event.facts]
+    assert bool(answers) is bool(content)
+    assert (b"the key" in sent) is bool(content)
+    for span in chats:
+        assert ("gen_ai.input.messages" in span.facts) is bool(content)
+        messages = json.loads(span.facts.get("gen_ai.input.messages", "[]"))
+        assert [part["type"] for message in messages for part in message["parts"]] == ["text"] * len(messages)
+
+
+@pytest.fixture(scope="module")
+def untraced(tmp_path_factory):
+    repository = new_repository(tmp_path_factory.mktemp("untraced") / "repository")
+    with wire_server() as wire:
+        skillgit("train", "demo", "--run", "demo", *SHORT, *over(wire, "chat"), cwd=repository, env=ENVIRONMENT)
+    return course(repository)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fate", ["absent", "dies", "silent", "misnamed"])
+def test_a_collector_that_takes_nothing_changes_no_run_and_is_said_once(fate, untraced, tmp_path):
+    repository = new_repository(tmp_path / "repository")
+    with ExitStack() as stack, wire_server() as wire:
+        silent = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        if fate == "absent":
+            silent.close()
+        if fate == "misnamed":
+            url = "no-scheme"
+        if fate == "dies":
+            taken = stack.enter_context(collector())
+            url, taken.arrived = taken.url, taken.die
+        command = ("train", "demo", "--run", "demo", *SHORT, *over(wire, "chat"))
+        done = skillgit(*command, cwd=repository, env=named(url, OTEL_EXPORTER_OTLP_TIMEOUT="1"))
+    assert done.err.count("and the work goes on without them") == 1
+    assert course(repository) == untraced
+    if fate == "dies":
+        assert taken.spans
+
+
+def test_that_the_packages_are_missing_is_said_with_what_to_type(tmp_path):
+    repository = new_repository(tmp_path / "repository")
+    (tmp_path / "opentelemetry").mkdir()
+    (tmp_path / "opentelemetry" / "__init__.py").write_text("raise ImportError")
+    env = named("http://collector.example", PYTHONPATH=str(tmp_path))
+    done = run(*SKILLGIT, "train", "demo", "--run", "demo", *SHORT, cwd=repository, env=env)
+    assert done.code == 0, done
+    assert (
+        done.err.count("no traces are sent to collector.example: OpenTelemetry is not installed; install it with: ")
+        == 1
+    )
+    assert "[otel]" in done.err
