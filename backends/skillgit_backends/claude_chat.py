@@ -203,6 +203,13 @@ class ClaudeChatBackend:
         variable = URL_VARIABLE if env_url else ""
         return ModelServer(url=url, variable=variable, is_pinned=server(url) == server(ANTHROPIC))
 
+    async def models(self) -> list[str]:
+        """Return the names that the API lists."""
+        endpoint = find_endpoint(self._settings)
+        content = await self._connection.get(endpoint, "/v1/models?limit=1000")
+        entries = entries_at(MESSAGES.read_body(content, endpoint.backend), "data")
+        return [name for entry in entries if (name := text_at(entry, "id"))]
+
     async def served_facts(self, model: str) -> Mapping[str, object]:
         """Return nothing: an address that speaks the Messages API has no list that identifies weights."""
         del model

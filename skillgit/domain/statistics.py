@@ -80,7 +80,7 @@ def binomial_tail(successes: int, n: int, share: float) -> float:
     >>> round(binomial_tail(successes=3, n=3, share=0.25), 6)
     0.015625
     """
-    return min(1.0, fsum(_binomial(n, count, share) for count in range(max(0, successes), n + 1)))
+    return min(1.0, fsum(binomial(n, count, share) for count in range(max(0, successes), n + 1)))
 
 
 def sign_flip_test(differences: Sequence[float]) -> float:
@@ -195,7 +195,7 @@ def paired_power(n: int, *, fixes: float, breaks: float, alpha: float) -> float:
     centre, spread = n * changing, _NEGLIGIBLE * sqrt(n * changing) + _NEGLIGIBLE
     counts = range(max(1, int(centre - spread)), min(n, int(centre + spread)) + 1)
     tails = (_tail(count, about_fixes_needed(count, alpha), fixes / changing) for count in counts)
-    return min(1.0, fsum(_binomial(n, count, changing) * tail for count, tail in zip(counts, tails, strict=True)))
+    return min(1.0, fsum(binomial(n, count, changing) * tail for count, tail in zip(counts, tails, strict=True)))
 
 
 def minimum_detectable_effect(
@@ -244,10 +244,10 @@ def about_fixes_needed(count: int, alpha: float) -> int:
 def _tail(n: int, least: int, p: float) -> float:
     centre, spread = n * p, _NEGLIGIBLE * sqrt(n * p * (1 - p)) + _NEGLIGIBLE
     first, last = max(least, int(centre - spread)), min(n, int(centre + spread))
-    return fsum(_binomial(n, count, p) for count in range(first, last + 1))
+    return fsum(binomial(n, count, p) for count in range(first, last + 1))
 
 
-def _binomial(n: int, k: int, p: float) -> float:
+def binomial(n: int, k: int, p: float) -> float:
     if p <= 0.0 or p >= 1.0:
         return float(k == (n if p >= 1.0 else 0))
     ways = lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1)

@@ -397,6 +397,15 @@ class AsksServer(Protocol):
 
 
 @runtime_checkable
+class ListsModels(Protocol):
+    """What a backend adds whose server lists the models that it has."""
+
+    async def models(self) -> Sequence[str]:
+        """Return their names; a BackendError if the server does not answer."""
+        ...
+
+
+@runtime_checkable
 class PlaysRole(Protocol):
     """What a backend adds that looks for a role's own variables in the environment: ``TARGET_X`` goes before ``X``."""
 

@@ -30,11 +30,15 @@ TRAILER = "Promoted"
 PROPOSED = "Proposed"
 """``Skillgit-Proposed: <run>/v<N>``: likewise, for the commit of a proposal."""
 
+RETIRED = "Retired"
+"""``Skillgit-Retired: <folder>``: likewise, for the commit of a proposal to do without a skill."""
+
 _NAMED = re.compile(rf"^Skillgit-{PROPOSED}: (?P<run>\S+)/(?P<version>\S+)$", re.MULTILINE)
 _PROMOTED = re.compile(rf"^Skillgit-{TRAILER}: (?P<name>\S+)$", re.MULTILINE)
 _BROUGHT = re.compile(
     rf"^Skillgit-(?:{PROPOSED}|{TRAILER}): (?P<run>[a-z0-9][a-z0-9-]*)/v(?P<version>\d{{1,9}})$", re.MULTILINE
 )
+_RETIRED = re.compile(rf"^Skillgit-{RETIRED}: (?P<path>\S+)$", re.MULTILINE)
 _IN_THE_WAY = re.compile(r"^error: (?!unable )[^']*'(?P<path>[^']+)'", re.MULTILINE)
 _LOOKED_BACK = 10_000
 """Commits of the trunk that are looked through for the last change of a skill."""
@@ -124,14 +128,22 @@ def brought_version(repo: Repo, commit: str) -> tuple[str, int] | None:
     return (match["run"], int(match["version"])) if match else None
 
 
-def write_proposal(repo: Repo, base: str, path: str, text: str | Skill, message: str, *, time: datetime) -> str:
+def retired_skill(repo: Repo, commit: str) -> str:
+    """Return the folder of the skill that the commit ``commit`` proposes to do without; empty if it proposes none."""
+    match = _RETIRED.search(message_of(repo.commit(commit)))
+    return match["path"] if match else ""
+
+
+def write_proposal(repo: Repo, base: str, path: str, text: str | Skill | None, message: str, *, time: datetime) -> str:
     """Write a commit on ``base`` that changes the folder ``path`` alone, and return its id; no ref leads to it yet.
 
-    ``text`` is what the folder holds: a skill, or the commit that has it.
+    ``text`` is what the folder holds: a skill, or the commit that has it; None removes the folder.
     """
 
     def write() -> str:
-        if isinstance(text, str):
+        if text is None:
+            tree = edited(repo, repo.commit(base).tree, {path: None})
+        elif isinstance(text, str):
             tree = _merged(repo, base, path, text, None)
         else:
             tree = with_skill(repo, repo.commit(base).tree, path, text)

@@ -208,7 +208,11 @@ def edited(repo: Repo, tree: pygit2.Tree | None, entries: Mapping[str, _Node | N
         elif tree is not None and head in tree:
             builder.remove(head)
     for name, inside in folders.items():
-        _insert(builder, name, edited(repo, _subtree(tree, name), inside).id, FileMode.TREE)
+        folder = edited(repo, _subtree(tree, name), inside)
+        if len(folder):
+            _insert(builder, name, folder.id, FileMode.TREE)
+        elif tree is not None and name in tree:  # git keeps no empty folder
+            builder.remove(name)
     return _tree(repo.raw[builder.write()])
 
 

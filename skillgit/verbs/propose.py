@@ -1,4 +1,4 @@
-"""Training on reviewed tasks that leaves what is better for someone to merge."""
+"""Training that leaves what is better for someone to merge, and what a new model makes of skills."""
 
 from __future__ import annotations
 
@@ -8,11 +8,19 @@ from skillgit.verbs.measuring import planned
 from skillgit.verbs.verb import Answer, Effect, TerminalSession, Verb
 
 with loaded_on_use():
-    from skillgit.app.proposals import propose
+    from skillgit.app.proposals import propose, usefulness
+    from skillgit.app.setup import plan as plans
     from skillgit.view import deliveries
 
 
 def _propose(session: TerminalSession, request: ProposeRequest) -> Answer[object]:
+    if request.models:
+        with session.watching("measuring") as watcher:
+            result = usefulness.judge_usefulness(session.context, request, watcher)
+        if isinstance(result, plans.Plan):
+            return planned(session, result)
+        lines = deliveries.usefulness(result, session.screen)
+        return Answer("propose-model/1", result, lines, exit_code=result.exit_code)
     if request.dry_run:
         return planned(session, propose.plan_propose(session.context, request))
     with session.watching("training") as watcher:

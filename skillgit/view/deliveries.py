@@ -9,8 +9,10 @@ from shlex import quote
 from typing import TYPE_CHECKING, Final, assert_never
 
 from skillgit.app.proposals.proposal import ProposeReport, SkillProposal, Upshot
+from skillgit.app.proposals.usefulness import SkillOnModel, UsefulnessReport
 from skillgit.app.skill_format.folder_contents import FileChange
 from skillgit.domain.address import version_label
+from skillgit.domain.usefulness import Action
 from skillgit.view import diff, numbers
 from skillgit.view.gate import following
 from skillgit.view.surface import Screen, Style
@@ -299,3 +301,42 @@ def _after_proposal(proposal: SkillProposal, base: str) -> Iterator[str]:
         yield f"git diff {one_line(base)}...{branch}"
         push = f"git push REMOTE {branch}; gh pr create --head {branch} --fill"
         yield f"skillgit propose --pull-request, or: {push}"
+
+
+_ACTIONS = {Action.KEEP: Style.ACCEPTED, Action.RETRAIN: Style.REVERTED, Action.RETIRE: Style.REJECTED}
+
+
+def usefulness(report: UsefulnessReport, screen: Screen) -> Iterator[str]:
+    """Yield what each model makes of each skill, and what a server lists."""
+    for each in report.listed:
+        new = f"new: {', '.join(map(one_line, each.new))}" if each.new else "none is new"
+        yield f"{one_line(each.server)}: {numbers.plural(each.known, 'model')} known, {new}"
+    for index, entry in enumerate(report.skills):
+        if index or report.listed:
+            yield ""
+        action = f": {screen.paint(_ACTIONS[entry.action], entry.action)}" if entry.compared is not None else ""
+        yield f"{screen.paint(Style.STRONG, entry.skill)}  {one_line(entry.model)}  {entry.answer}{action}"
+        if entry.sentence:
+            yield from wrap(one_line(entry.sentence), screen.width)
+        yield from facts(_usefulness_facts(entry, report.base, screen), screen, label=8)
+
+
+def _usefulness_facts(entry: SkillOnModel, base: str, screen: Screen) -> Iterator[tuple[str, str]]:
+    if pair := entry.compared:
+        yield pair.metric, f"{numbers.score(entry.score)}, without {numbers.score(entry.without)}"
+        chance = f"{numbers.chance(pair.p or 0.0)} for a gain, {numbers.chance(entry.p_worse or 0.0)} for a loss"
+        yield "gain", f"{numbers.delta(pair.delta)}, {numbers.spread(pair.interval, pair.too_few)}, {chance}"
+        yield "items", f"{pair.n} of {entry.of} {pair.split}, {len(pair.fixed)} higher, {len(pair.broken)} lower"
+    if entry.text:
+        yield "text", one_line(entry.text)
+        yield "by", one_line(entry.basis.sentence)
+    if entry.commit:
+        yield "branch", screen.dotted((one_line(entry.branch), numbers.short(entry.commit)))
+    if entry.url:
+        yield "request", one_line(entry.url)
+    for sentence in entry.warnings:
+        yield "", one_line(sentence)
+    if entry.cost.calls:
+        yield "cost", numbers.cost(entry.cost, screen)
+    if entry.hint or entry.commit:
+        yield "next", one_line(entry.hint or f"git diff {base}...{entry.branch}")

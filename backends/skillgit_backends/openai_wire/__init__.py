@@ -140,6 +140,10 @@ class OpenAIWireBackend:
         except (BackendError, TimeoutError, ValueError):
             return None
 
+    async def models(self) -> list[str]:
+        """Return the names that the server lists."""
+        return model_names(read_document(await self._connection.get(self._endpoint(), "/models")))
+
     def server(self) -> ModelServer | None:
         return find_server(self.variant, self._settings, os.environ, self._role)
 

@@ -76,13 +76,15 @@ class Jobs:
                 raise UsageError("a bare repository has no tasks", hint="clone it, and propose there")
             # paths of a configuration are those of the repository, wherever in it the command was typed
             self.context = replace(context, directory=workspace.repo.workdir)
-            self.request = request = replace(request, base=request.base or trunk_revision(workspace.repo))
+            branch = request.branch or ("retire/NAME" if request.models else "propose/NAME")
+            base = request.base or trunk_revision(workspace.repo)
+            self.request = request = replace(request, base=base, branch=branch)
             self._trunk = refs.short(trunk(workspace.repo))
             file = context.directory / (request.config or "")
-            self._config = str(file.resolve()) if file.is_file() else request.config or _USUAL
+            self.config = str(file.resolve()) if file.is_file() else request.config or _USUAL
             self.skills = self._skills(skills_at(workspace.repo, self.base(workspace)))
         for path in self.skills:
-            self._branch(path)
+            self.branch(path)
 
     def base(self, workspace: Workspace) -> str:
         """Return the commit that the base is now."""
@@ -92,9 +94,9 @@ class Jobs:
         """Return what is to be done: what is under way goes first, as long as its items and configuration are these."""
         repo, name = workspace.repo, path.rpartition("/")[2]
         overrides = self.request.overrides
-        config = load_config(self.context, self._config, overrides)
+        config = load_config(self.context, self.config, overrides)
         overrides = with_own_tasks(workspace, config, overrides, lambda: path, required=True)
-        setup = identified(workspace, set_up(load_config(self.context, self._config, overrides)))
+        setup = identified(workspace, set_up(load_config(self.context, self.config, overrides)))
         base = self.base(workspace)
         tree, pin = skill_tree(repo, base, path), ProposalPin.read(repo, name)
         run = _run_name(name, tree, setup)
@@ -102,10 +104,10 @@ class Jobs:
         if pin is None or not (pin.run == run or (is_kept and self._goes_on(workspace, path, pin, tree))):
             origin = read_run(repo, run)[0].parents if run in run_names(repo.tips()) else ()
             pin = ProposalPin(run=run, base=origin[0] if origin else base)
-        branch = self._branch(path)
+        branch = self.branch(path)
         if pin.answer == Upshot.BEHIND and repo.tip(branch) is None:
             pin = replace(pin, answer="")  # what was in its way is gone
-        return SkillJob(path=path, branch=branch, setup=setup, config=self._config, overrides=overrides, pin=pin)
+        return SkillJob(path=path, branch=branch, setup=setup, config=self.config, overrides=overrides, pin=pin)
 
     def is_taken(self, workspace: Workspace, path: str, commit: str) -> bool:
         """Say whether the base has the proposal ``commit``, or its text, however that came about."""
@@ -125,7 +127,7 @@ class Jobs:
         what it proposed: that someone took a proposal is nothing new.
         """
         repo = workspace.repo
-        lacks_request = self.request.pull_request and not pin.url and repo.tip(self._branch(path)) == pin.commit
+        lacks_request = self.request.pull_request and not pin.url and repo.tip(self.branch(path)) == pin.commit
         is_taken = bool(pin.commit) and skill_tree(repo, pin.commit, path) == tree
         return not pin.answer or is_taken or (lacks_request and not self.is_taken(workspace, path, pin.commit))
 
@@ -135,6 +137,8 @@ class Jobs:
         words = (*self.request.skills, *filter(None, (self.context.skill,)))
         if words:
             return tuple(dict.fromkeys(choose_skill(word, paths, where=where) for word in words))
+        if self.request.models:
+            return tuple(paths)
         names = dict.fromkeys(name_of(path) for path in paths)
         choice = [name for name in names if own_tasks(self.context.directory, name)]
         if not choice:
@@ -142,7 +146,8 @@ class Jobs:
             raise NotFoundError(f"no skill {where} has reviewed tasks", hint=ADD.format(file))
         return tuple(choose_skill(name, paths, where=where) for name in choice)
 
-    def _branch(self, path: str) -> str:
+    def branch(self, path: str) -> str:
+        """Return the ref of the branch for the proposal of a skill."""
         pattern = self.request.branch
         if _PATTERN not in pattern and len(self.skills) > 1:
             raise UsageError(f"{pattern} is one branch for {len(self.skills)} skills", hint=_HINT)
