@@ -14,6 +14,7 @@ from pathlib import Path
 from pygit2.transaction import ReferenceTransaction
 
 import skillgit.app.proposals.propose as proposing
+import skillgit.app.proposals.usefulness as judging
 import skillgit.app.train.train as training
 import skillgit.store.event_writer as writing
 from skillgit.app.proposals.proposal import ProposalPin
@@ -73,6 +74,7 @@ def around(owner, name, moment):
 around(ReferenceTransaction, "commit", "transaction")
 around(ProposalPin, "write", "pin")
 around(proposing, "move_proposal", "branch")
+around(judging, "move_proposal", "branch")
 around(Publication, "push", "push")
 around(Publication, "open", "request")
 OfflineBackend.complete = logged_call

@@ -104,6 +104,7 @@ ELSEWHERE = {
     "restore": "revert --to",
     "retry": "cherry-pick --rejected",
     "prune": "shorten",
+    **dict.fromkeys(("watch", "recheck", "retire"), "propose --model new"),
     "compress": "shorten --words",
     "harvest": "tasks draft --from sessions",
     "import": "tasks draft --from DIR",  # in tasks

@@ -50,7 +50,7 @@ def test_each_skill_has_its_answer_and_what_to_do_next(skillgit, fake):
     assert (ended.code, ended.text) == (ExitCode.SERVICE, TEXT)
     request = calls[0][0]
     assert (request.skills, request.caps, request.overrides) == (("town", "lake"), Caps(max_usd=2.0), ("train.seed=7",))
-    assert (request.base, request.branch, request.pull_request) == ("", "propose/NAME", False)
+    assert (request.base, request.branch, request.pull_request) == ("", "", False)
 
 
 def test_the_document_has_all_of_it(skillgit, fake):

@@ -45,6 +45,7 @@ class Settings:
         faults: What fails.
         scripted: Replies to questions that contain a word, instead of the model's own.
         blind: Which model refuses pictures; empty for none.
+        listed: Models that the list of models has besides.
         batches: How batches fare.
         no_schema: With which words a schema for the reply is refused; empty takes strict ones, as OpenAI does.
     """
@@ -62,6 +63,7 @@ class Settings:
     batches: BatchSettings = field(default_factory=BatchSettings)
     no_schema: str = ""
     blind: str = ""
+    listed: tuple[str, ...] = ()
 
 
 @dataclass(slots=True, kw_only=True)
@@ -145,7 +147,7 @@ class Server:
         try:
             if request.method == "GET" and request.path.endswith("/models"):
                 entry.dialect = "models"
-                connection.note(entry, Answer(document=model_list(brain.MODELS)))
+                connection.note(entry, Answer(document=model_list((*brain.MODELS, *self.settings.listed))))
             elif served is None:
                 connection.note(entry, Answer(document={"detail": "Not Found"}, status=404))
             else:

@@ -239,7 +239,7 @@ def _prepare(jobs: Jobs, workspace: Workspace, path: str, model: str) -> tuple[S
         if best.version and skill_tree(repo, first.commit, path) == skill_tree(repo, base, path):
             revision = f"{lender.run}/{version_label(best.version)}"  # the trunk has what it was trained from
     config = jobs.config if jobs.request.config or lender is None else None
-    overrides = (*model_overrides(model or None), *jobs.request.overrides)
+    overrides = (*jobs.request.overrides, *model_overrides(model or None))  # the last one counts
     terms = OnTerms(config=config, overrides=overrides, dry_run=jobs.request.dry_run)
     setup, arms, remark = set_up_arms(own, resolve_all(own, (revision,), (NONE,)), terms)
     if not arms.pairs:
@@ -457,7 +457,6 @@ class _Judging:
             "changed": f"{len(compared.fixed)} higher, {len(compared.broken)} lower, p {entry.p_worse:.4f} for a loss",
             "target": entry.basis.target,
             "text": entry.text,
-            "cost": f"{entry.cost.calls} calls, {entry.cost.price}",
         }
         yield "\n".join(f"- {label}: {text}" for label, text in rows.items())
         yield f"Skillgit-{RETIRED}: {self._path}\n"
