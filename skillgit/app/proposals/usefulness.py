@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Iterator, Mapping
 from contextlib import aclosing
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -41,7 +40,7 @@ from skillgit.domain.address import version_label
 from skillgit.domain.cost import Caps, Cost
 from skillgit.domain.evaluation import Split
 from skillgit.domain.outcomes import Pairs
-from skillgit.domain.usefulness import WORTH, Action, Judgement, Usefulness, items_needed, judge
+from skillgit.domain.usefulness import WORTH, Action, Usefulness, items_needed, judge
 from skillgit.errors import (
     BudgetError,
     ConflictError,
@@ -332,71 +331,52 @@ class _Judging:
             return measurement.reused()
 
         def note() -> None:
-            sampled = {"sampled_of": self.entry.of} if self.entry.items < self.entry.of else {}
-            measurement.note({**sampled, **self._finding(measurement)})
+            self._decide(measurement)
+            entry = self.entry
+            sampled = {"sampled_of": entry.of} if entry.items < entry.of else {}
+            finding = {"score": entry.without, "answer": entry.answer, "action": entry.action, "p_worse": entry.p_worse}
+            measurement.note({**sampled, **({"without": finding} if entry.compared else {})})
 
         with measurement.open():
             try:
                 reuse = measurement.carry_out(None, work(), note=note)
             finally:
                 self.entry = replace(self.entry, cost=measurement.cost(), noted=measurement.noted)
-        if measurement.shortages:
+        if self.entry.compared is None:
             raise ServiceError("; ".join(measurement.shortages), hint="the same command measures what is missing")
-        self._decide(measurement)
         if not isinstance(reuse, Plan):
             self.entry = replace(self.entry, warnings=(*self.entry.warnings, *reuse))
 
-    def _judged(self, measurement: Measurement) -> tuple[Pairs, Pairs, Judgement] | None:
-        """Return the pairs, the same in reverse, and what they say; None while a side is not measured."""
+    def _decide(self, measurement: Measurement) -> None:
+        """Compare the two texts; nothing is decided where one of them has a score on too few items."""
         sides = [measurement.evaluations.get((arm.key, self._split)) for arm in (self._arm, self._bare)]
         evaluations = [each for each in sides if each is not None and each.scored]
-        if len(evaluations) < len(sides):
-            return None
-        rule = measurement.setup.rule
-        pairs, back = (
-            Pairs(first, second, rule.metric, rule.soft_weight)
-            for first, second in (evaluations, reversed(evaluations))
-        )
+        if len(evaluations) < len(sides) or measurement.shortages:
+            return
+        rule, entry = measurement.setup.rule, self.entry
+        first, second = evaluations
+        pairs = Pairs(first, second, rule.metric, rule.soft_weight)
+        p_worse, room = Pairs(second, first, rule.metric, rule.soft_weight).p, 1.0 - float(pairs.current)
         gains = [float(gain) for gain in pairs.gains.values()]
-        room = 1.0 - float(pairs.current)
-        return pairs, back, judge(gains, p=pairs.p, p_worse=back.p, room=room, alpha=rule.alpha)
-
-    def _finding(self, measurement: Measurement) -> Mapping[str, object]:
-        """Return what the note on the version says of the comparison with no skill."""
-        judged = self._judged(measurement)
-        if judged is None:
-            return {}
-        pairs, back, judgement = judged
-        finding = {"answer": judgement.answer, "action": judgement.action, "p": pairs.p, "p_worse": back.p}
-        return {"without": {"score": float(pairs.current), "n": len(pairs.gains), **finding}}
-
-    def _decide(self, measurement: Measurement) -> None:
-        judged = self._judged(measurement)
-        if judged is None:
-            raise ServiceError("no item has a score with the skill and without it", hint="the same command tries again")
-        pairs, back, judgement = judged
-        with_skill, bare = (measurement.evaluations[arm.key, self._split] for arm in (self._arm, self._bare))
-        rule = measurement.setup.rule
-        room = 1.0 - float(pairs.current)
+        judgement = judge(gains, p=pairs.p, p_worse=p_worse, room=room, alpha=rule.alpha)
         lacking = f"a gain of {WORTH:g} is ruled out at {rule.alpha:g}"
+        more = f"; {entry.needed} items would do" if entry.items < entry.needed else ""
         sentence = {
             Usefulness.HELPS: "",
-            Usefulness.NO_DIFFERENCE: lacking,
-            Usefulness.HARMS: f"{lacking}, and it scores lower than without",
-            Usefulness.CANNOT_TELL: f"a gain of {WORTH:g} is neither found nor ruled out"
-            + (f"; {self.entry.needed} items would do" if self.entry.items < self.entry.needed else ""),
+            Usefulness.NO_DIFFERENCE: f"{lacking}; the model alone leaves {room:.4f} to gain",
+            Usefulness.HARMS: f"{lacking}, and it scores lower than without; the model alone leaves {room:.4f} to gain",
+            Usefulness.CANNOT_TELL: f"a gain of {WORTH:g} is neither found nor ruled out{more}",
         }[judgement.answer]
-        left = f"; the model alone leaves {room:.4f} to gain"
         self.entry = replace(
-            self.entry,
+            entry,
             answer=judgement.answer.value,
             action=judgement.action,
-            sentence=sentence if judgement.action is Action.KEEP else sentence + left,
+            sentence=sentence,
             hint=self._way() if judgement.action is Action.RETRAIN else "",
             score=float(pairs.score),
             without=float(pairs.current),
-            compared=compare(rule, (self._arm.name, with_skill), (NONE, bare), sides=2),
-            p_worse=back.p,
+            compared=compare(rule, (self._arm.name, first), (NONE, second), sides=2),
+            p_worse=p_worse,
             p_worth=judgement.p_worth,
         )
 
@@ -438,28 +418,22 @@ class _Judging:
             self.entry = replace(self.entry, url=publication.open(branch, commit, title, body))
 
     def _message(self, base: str) -> str:
-        return "\n\n".join(self._paragraphs(base))
-
-    def _paragraphs(self, base: str) -> Iterator[str]:
-        """Yield the message of the commit, in Markdown that is plain text; no word of it is a model's."""
-        entry, compared = self.entry, self.entry.compared
-        if compared is None:
+        """Return the message of the commit, in Markdown that is plain text; no word of it is a model's."""
+        entry, pair = self.entry, self.entry.compared
+        if pair is None:
             raise AssertionError("what is proposed was measured")
-        name = name_of(self._path)
-        yield f"retire {name}: {entry.answer} on {entry.model}"
-        yield f"The model was asked with {self._path} of {base[:_SHORT]} and without it: {entry.sentence}."
-        interval = (
-            compared.too_few if compared.interval is None else "95 % {:+.4f} to {:+.4f}".format(*compared.interval)
-        )
-        rows = {
-            compared.metric: f"{entry.score:.4f}, without {entry.without:.4f}",
-            "gain": f"{compared.delta:+.4f}, {interval}, n {compared.n} of {entry.of}, {compared.split} split",
-            "changed": f"{len(compared.fixed)} higher, {len(compared.broken)} lower, p {entry.p_worse:.4f} for a loss",
-            "target": entry.basis.target,
-            "text": entry.text,
-        }
-        yield "\n".join(f"- {label}: {text}" for label, text in rows.items())
-        yield f"Skillgit-{RETIRED}: {self._path}\n"
+        spread = pair.too_few if pair.interval is None else "95 % {:+.4f} to {:+.4f}".format(*pair.interval)
+        return f"""retire {name_of(self._path)}: {entry.answer} on {entry.model}
+
+The model was asked with {self._path} of {base[:_SHORT]} and without it: {entry.sentence}.
+
+- {pair.metric}: {entry.score:.4f}, without {entry.without:.4f}
+- gain: {pair.delta:+.4f}, {spread}, p {entry.p_worse:.4f} one-sided for a loss, n {pair.n}, {pair.split} split
+- target: {entry.basis.target}
+- text: {entry.text}
+
+Skillgit-{RETIRED}: {self._path}
+"""
 
 
 def _removes(repo: Repo, commit: str, path: str, base: str) -> bool:
