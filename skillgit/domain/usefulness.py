@@ -35,7 +35,7 @@ class Usefulness(StrEnum):
     CANNOT_TELL = "cannot tell"
 
 
-class Action(StrEnum):
+class Advice(StrEnum):
     KEEP = "keep"
     RETRAIN = "retrain"
     """The model leaves as much to gain as a skill has to be worth."""
@@ -46,7 +46,7 @@ class Action(StrEnum):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
     answer: Usefulness
-    action: Action
+    action: Advice
     p_worth: float  # the most that the chance of such gains can be where the skill is worth its place
 
 
@@ -57,12 +57,12 @@ def judge(gains: Sequence[float], *, p: float, p_worse: float, room: float, alph
     model leaves to gain without the skill.
     """
     p_worth = min(1.0, 1.0 / _mean_odds([(1, gain) for gain in gains]))
-    answer, action = Usefulness.CANNOT_TELL, Action.KEEP
+    answer, action = Usefulness.CANNOT_TELL, Advice.KEEP
     if p <= alpha:
         answer = Usefulness.HELPS
     elif p_worth <= alpha:
         answer = Usefulness.HARMS if p_worse <= alpha else Usefulness.NO_DIFFERENCE
-        action = Action.RETRAIN if room >= WORTH else Action.RETIRE
+        action = Advice.RETRAIN if room >= WORTH else Advice.RETIRE
     return Judgement(answer=answer, action=action, p_worth=p_worth)
 
 

@@ -12,7 +12,7 @@ from skillgit.app.proposals.proposal import ProposeReport, SkillProposal, Upshot
 from skillgit.app.proposals.usefulness import SkillOnModel, UsefulnessReport
 from skillgit.app.skill_format.folder_contents import FileChange
 from skillgit.domain.address import version_label
-from skillgit.domain.usefulness import Action
+from skillgit.domain.usefulness import Advice
 from skillgit.view import diff, numbers
 from skillgit.view.gate import following
 from skillgit.view.surface import Screen, Style
@@ -303,7 +303,7 @@ def _after_proposal(proposal: SkillProposal, base: str) -> Iterator[str]:
         yield f"skillgit propose --pull-request, or: {push}"
 
 
-_ACTIONS = {Action.KEEP: Style.ACCEPTED, Action.RETRAIN: Style.REVERTED, Action.RETIRE: Style.REJECTED}
+_ACTIONS = {Advice.KEEP: Style.ACCEPTED, Advice.RETRAIN: Style.REVERTED, Advice.RETIRE: Style.REJECTED}
 
 
 def usefulness(report: UsefulnessReport, screen: Screen) -> Iterator[str]:

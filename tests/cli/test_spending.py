@@ -133,7 +133,11 @@ def test_a_dry_run_asks_nobody_and_writes_nothing(name, history):
 
 
 @pytest.mark.parametrize(
-    "name", sampled(["cherry-pick", "eval --fresh", "eval --fresh --sample", "gate", "verify", "ablate", "eval", "propose --model"], 3)
+    "name",
+    sampled(
+        ["cherry-pick", "eval --fresh", "eval --fresh --sample", "gate", "verify", "ablate", "eval", "propose --model"],
+        3,
+    ),
 )
 def test_what_a_plan_says_exactly_is_what_is_asked(name, history, tmp_path):
     repository = copy_folder(history, tmp_path / "repository")

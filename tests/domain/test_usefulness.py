@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skillgit.domain.statistics import sign_test
-from skillgit.domain.usefulness import POWER, WORTH, Action, Usefulness, items_needed, judge
+from skillgit.domain.usefulness import POWER, WORTH, Advice, Usefulness, items_needed, judge
 
 ALPHA = 0.05
 SHARES = st.integers(0, 20).map(lambda twentieth: twentieth / 20)
@@ -37,7 +37,7 @@ def test_a_skill_that_is_worth_its_place_is_given_up_as_seldom_as_the_level_says
         comb(n, up) * comb(n - up, down) * fixes**up * breaks**down * max(0.0, 1 - fixes - breaks) ** (n - up - down)
         for up in range(n + 1)
         for down in range(n + 1 - up)
-        if judged([1.0] * up + [-1.0] * down + [0.0] * (n - up - down)).action is not Action.KEEP
+        if judged([1.0] * up + [-1.0] * down + [0.0] * (n - up - down)).action is not Advice.KEEP
     )
     assert chance <= ALPHA + 1e-9
 
@@ -48,7 +48,7 @@ def test_so_is_one_whose_gains_are_graded(n):
     random, times = Random(n), 4000  # noqa: S311 - no secret
     for low, high in ((-0.3, 0.5), (0.0, 0.2), (-0.8, 1.0)):  # each a mean of WORTH
         samples = ([random.uniform(low, high) for _ in range(n)] for _ in range(times))
-        alarms = sum(judge(gains, p=1, p_worse=1, room=0, alpha=ALPHA).action is not Action.KEEP for gains in samples)
+        alarms = sum(judge(gains, p=1, p_worse=1, room=0, alpha=ALPHA).action is not Advice.KEEP for gains in samples)
         assert alarms / times <= ALPHA + 4 * (ALPHA * (1 - ALPHA) / times) ** 0.5
 
 
@@ -73,11 +73,11 @@ def test_no_change_on_any_item_needs_few_items_and_no_item_says_anything():
     assert judged([]).answer is Usefulness.CANNOT_TELL
 
 
-@pytest.mark.parametrize(("room", "action"), [(WORTH, Action.RETRAIN), (WORTH - 0.01, Action.RETIRE)])
+@pytest.mark.parametrize(("room", "action"), [(WORTH, Advice.RETRAIN), (WORTH - 0.01, Advice.RETIRE)])
 def test_what_the_model_leaves_to_gain_decides_between_training_and_removal(room, action):
     for gains in ([0.0] * 60, [-1.0] * 20 + [0.0] * 40):
         assert judged(gains, room=room).action is action
-    assert judged([1.0] * 20 + [0.0] * 40, room=room).action is Action.KEEP
+    assert judged([1.0] * 20 + [0.0] * 40, room=room).action is Advice.KEEP
 
 
 def test_the_stricter_the_level_the_more_items_it_takes():

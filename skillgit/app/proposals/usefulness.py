@@ -40,7 +40,7 @@ from skillgit.domain.address import version_label
 from skillgit.domain.cost import Caps, Cost
 from skillgit.domain.evaluation import Split
 from skillgit.domain.outcomes import Pairs
-from skillgit.domain.usefulness import WORTH, Action, Usefulness, items_needed, judge
+from skillgit.domain.usefulness import WORTH, Advice, Usefulness, items_needed, judge
 from skillgit.errors import (
     BudgetError,
     ConflictError,
@@ -75,7 +75,7 @@ class SkillOnModel:
     skill: str  # its folder
     model: str  # as it was named
     answer: str = "failed"  # a :class:`Usefulness`; ``failed`` where there is none
-    action: Action = Action.KEEP
+    action: Advice = Advice.KEEP
     sentence: str = ""  # why, without a full stop
     hint: str = ""  # a command that leads on, or out
     text: str = ""  # which text it is: file, revision, event and commit
@@ -147,7 +147,7 @@ def judge_usefulness(context: Context, request: ProposeRequest, watcher: EvalWat
         servers.remember(still_open={work.entry.model for work in works if work.is_open})
     codes = {entry.error for entry in entries} - {ExitCode.OK}
     order = (ExitCode.INTERRUPTED, *(entry.error for entry in entries))
-    answer = ExitCode.NO if any(entry.action is not Action.KEEP for entry in entries) else ExitCode.OK
+    answer = ExitCode.NO if any(entry.action is not Advice.KEEP for entry in entries) else ExitCode.OK
     if answer is ExitCode.OK and any(entry.answer == Usefulness.CANNOT_TELL for entry in entries):
         answer = ExitCode.UNDERPOWERED
     return UsefulnessReport(
@@ -312,7 +312,7 @@ class _Judging:
             if caps.spent_up:
                 raise BudgetError("what came before has spent what there was", hint="the same command goes on")
             self._measure(self._measurement, caps)
-            if self.entry.action is Action.RETIRE:
+            if self.entry.action is Advice.RETIRE:
                 with ProposalLock(self._workspace.repo, name_of(self._path), self._jobs.context.clock):
                     self._retire(publication)
             self.is_open = False
@@ -372,7 +372,7 @@ class _Judging:
             answer=judgement.answer.value,
             action=judgement.action,
             sentence=sentence,
-            hint=self._way() if judgement.action is Action.RETRAIN else "",
+            hint=self._way() if judgement.action is Advice.RETRAIN else "",
             score=float(pairs.score),
             without=float(pairs.current),
             compared=compare(rule, (self._arm.name, first), (NONE, second), sides=2),
