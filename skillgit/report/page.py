@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple, assert_never
+from typing import TYPE_CHECKING, Final, assert_never
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
@@ -25,7 +25,7 @@ from skillgit.view import diff, numbers
 from skillgit.view import event_marks as cells
 from skillgit.view.curve import POINTS, Curve, course
 from skillgit.view.event_marks import Entry
-from skillgit.view.items import CHECKS, TYPES
+from skillgit.view.items import CHECKS, TYPES, outcome_mark
 from skillgit.view.numbers import chance, delta, not_measured, plural, score
 from skillgit.view.plan import COST
 from skillgit.view.surface import UNICODE
@@ -35,7 +35,6 @@ from skillgit.view.text import fit, inert, one_line
 if TYPE_CHECKING:
     from skillgit.app.deliver.report import EventStory, RunReport
     from skillgit.app.deliver.summary import RunSummary
-    from skillgit.app.recorded.outcomes import ItemOutcome
 
 
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -190,24 +189,6 @@ def glyph(row: LogRow) -> str:
     return cells.glyph(Entry.of_row(row), UNICODE)
 
 
-class OutcomeMark(NamedTuple):
-    """How an outcome looks: the letter of its colour, its sign, and the words that say the same."""
-
-    tone: str
-    sign: str
-    words: str
-
-
-_SOLVED, _PARTIAL = OutcomeMark("s", "✓", "solved"), OutcomeMark("p", "◐", "partial credit")
-_FAILED, _FAULT = OutcomeMark("f", "×", "not solved"), OutcomeMark("e", "!", "failed to evaluate")  # noqa: RUF001 - a sign
-
-
-def outcome_mark(cell: ItemOutcome) -> OutcomeMark:
-    if cell.hard is None:
-        return _FAULT
-    return _SOLVED if cell.hard >= 1 else _PARTIAL if cell.soft else _FAILED
-
-
 def pieces(line: Line) -> Iterator[tuple[str, bool]]:
     """Yield the parts of a line of a difference, each with whether it is marked."""
     at = 0
@@ -255,7 +236,7 @@ FILTERS = {
     "count": numbers.count,
     "duration": numbers.duration,
     "chance": chance,
-    "mark": outcome_mark,
+    "mark": lambda cell: outcome_mark(cell.value, cell.hard),
     "glyph": glyph,
     "tone": lambda row: cells.style(Entry.of_row(row)).name.lower(),  # the colour that repeats what the sign says
     "made_of": cells.made_of,

@@ -24,6 +24,7 @@ with loaded_on_use():
 
 ItemTable: TypeAlias = "items.ItemTable"
 Attempt: TypeAlias = "item.Attempt"
+ItemReply: TypeAlias = "item.ItemReply"
 ItemStory: TypeAlias = "item.ItemStory"
 ItemTrajectory: TypeAlias = "item.ItemTrajectory"
 ItemWords: TypeAlias = "item.ItemWords"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
-from itertools import pairwise
+from itertools import pairwise, takewhile, zip_longest
 from shlex import quote
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from skillgit.app.workspace.workspace import Absence, measure
 from skillgit.lazy import loaded_on_use
@@ -25,6 +26,7 @@ with loaded_on_use():
 if TYPE_CHECKING:
     from skillgit.app.history.bisect import Bisected
     from skillgit.app.history.item import Attempt, ItemStory, ItemTrajectory
+    from skillgit.domain.trajectory import ToolUse, Turn
 
 
 ATTEMPTS: Final[Table[Mapping[str, object]]] = Table(
@@ -80,15 +82,47 @@ def records(story: ItemStory) -> Iterator[dict[str, object]]:
         }
 
 
+class Step(NamedTuple):
+    """A turn of a conversation, with each tool that it calls and what that brought, if it is recorded."""
+
+    turn: Turn
+    calls: Sequence[tuple[ToolUse, Turn | None]]
+
+    @property
+    def text(self) -> str:
+        """All words of the step, those of its calls and of what they brought included."""
+        return "\n".join([self.turn.text, *(brought.text for _, brought in self.calls if brought)])
+
+
+def steps(turns: Sequence[Turn]) -> Iterator[Step]:
+    """Yield a conversation as a tree: what tools brought belongs to the calls of the turn before, in their order."""
+    at = 0
+    while at < len(turns):
+        turn, at = turns[at], at + 1
+        brought = [*takewhile(lambda own: own.role == "tool", turns[at : at + len(turn.tool_calls)])]
+        at += len(brought)
+        yield Step(turn, [*zip_longest(turn.tool_calls, brought)])
+
+
+def shared(conversations: Sequence[Sequence[Turn]]) -> int:
+    """Return with how many turns all ``conversations`` begin alike, before the first that the target wrote."""
+    prompts = [[*takewhile(lambda turn: turn.role != "assistant", turns)] for turns in conversations]
+    alike = takewhile(lambda turns: all(turn == turns[0] for turn in turns), zip(*prompts, strict=False))
+    return sum(1 for _ in alike)
+
+
 def trajectory(record: ItemTrajectory, screen: Screen) -> Iterator[str]:
     attempt = record.attempt
     mark = sign(attempt.outcome, screen)
     title = screen.paint(Style.FAINT, attempt.title)
     yield f"{screen.paint(Style.STRONG, record.item)}  {attempt.name}  {mark}  {title}"
-    for turn in record.turns:
+    for step in steps(record.turns):
         yield ""
-        yield screen.paint(Style.REF, turn.role)
-        yield from turn.text.splitlines()
+        yield screen.paint(Style.REF, step.turn.role)
+        yield from replace(step.turn, tool_calls=()).text.splitlines()
+        for call, brought in step.calls:
+            yield f"  {screen.paint(Style.REF, call.name)} {one_line(call.arguments)}"
+            yield from (f"    {line}" for line in (brought.text.splitlines() if brought else ()))
     yield ""
     yield f"{screen.paint(Style.FAINT, 'answer')}    {attempt.answer or 'none'}"
     yield f"{screen.paint(Style.FAINT, 'feedback')}  {attempt.feedback or 'none'}"

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, zip_longest
-from typing import TYPE_CHECKING, Any, Final, assert_never
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, assert_never
 
 from skillgit.domain.asked_question import marked_question
 from skillgit.view import numbers
@@ -179,6 +179,28 @@ def asked(text: str) -> str:
     return one_line(question) if question else excerpt(inert(text))
 
 
+class OutcomeMark(NamedTuple):
+    """How an outcome looks on a page: the letter of its colour, its sign, and the words that say the same."""
+
+    tone: str
+    sign: str
+    words: str
+    style: Style
+
+
+_SOLVED = OutcomeMark("s", "✓", "solved", Style.ACCEPTED)
+_PARTIAL = OutcomeMark("p", "◐", "partial credit", Style.REJECTED)
+_FAILED = OutcomeMark("f", "×", "not solved", Style.REJECTED)  # noqa: RUF001 - a sign
+_FAULT = OutcomeMark("e", "!", "failed to evaluate", Style.REVERTED)
+
+
+def outcome_mark(value: float | None, hard: float | None) -> OutcomeMark:
+    """Return the mark of an outcome with the score ``value`` under the metric of its run."""
+    if value is None or hard is None:
+        return _FAULT
+    return _SOLVED if hard >= 1 else _PARTIAL if value > 0 else _FAILED
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutputRow:
     """An item under several versions: what each answered, and what the others changed of what the first one scores."""
@@ -241,24 +263,36 @@ def output_table(names: Sequence[str], link: Callable[[OutputRow, int], Cell] | 
 
     def shown(row: OutputRow, number: int) -> Cell:
         score, success = row.scores[number], row.successes[number]
-        mark = UNICODE.dot if score is None else UNICODE.passed if success else UNICODE.rejected
+        mark = None if score is None else outcome_mark(score, float(bool(success)))
         part = "" if score in {None, 0.0, 1.0} else f" {numbers.score(score)}"
-        style = Style.FAINT if score is None else Style.ACCEPTED if success else Style.REJECTED
-        answer = fit(one_line(row.answers[number]), _ANSWER)
-        return replace(link(row, number) if link else Cell(""), text=f"{mark}{part} {answer}".rstrip(), style=style)
+        text = f"{mark.sign if mark else UNICODE.dot}{part} {fit(one_line(row.answers[number]), _ANSWER)}".rstrip()
+        cell = link(row, number) if link else Cell("")
+        return replace(cell, text=text, style=mark.style if mark else Style.FAINT)
+
+    runs = {name.rpartition("/")[0] for name in names}
+    heads = [name.rpartition("/")[2] if len(runs) == 1 else name for name in names]
 
     def values(number: int, name: str) -> Iterator[Column[OutputRow]]:
-        yield Column(name, lambda row: row.scores[number], head=name, show=lambda row: shown(row, number), key=name)
+        show, head = (lambda row: shown(row, number)), heads[number]
+        yield Column(name, lambda row: row.scores[number], head=head, show=show, key=name)
         yield Column(f"{name} answer", lambda row: row.answers[number])
 
+    def change(number: int, name: str) -> Column[OutputRow]:
+        one = len(names[1:]) == 1
+        head = "change" if one else f"{heads[0]} {UNICODE.arrow} {heads[number]}"
+        key = "change" if one else f"{name} change"
+        return Column(key, lambda row: row.changes[number - 1], head=head, key=key, text=True)
+
+    changes = [change(number, name) for number, name in enumerate(names) if number]
+
     return Table(
-        plain="item task_type question change",
+        plain="item task_type question change" if len(changes) == 1 else "item task_type question",
         columns=(
             Column("item", head="item", key="item", text=True),
             Column("task_type", head="type", key="type", text=True),
             Column("question", head="question", show=lambda row: fit(row.question, _QUESTION)),
             *chain.from_iterable(values(number, name) for number, name in enumerate(names)),
-            Column("change", lambda row: " ".join(row.changes), head="change", key="change", text=True),
+            *changes,
         ),
         noun="item",
         empty="No item is chosen.",

@@ -59,7 +59,7 @@ class Cell:
     full: str = ""
     under: str = ""
     link: tuple[str, ...] = ()
-    query: Mapping[str, str] = field(default_factory=dict)
+    query: Mapping[str, str | Sequence[str]] = field(default_factory=dict)
     bar: float | None = None
 
     def painted(self, screen: Screen) -> str:

@@ -141,6 +141,7 @@ HEADERS = {
 FORM_BYTES = 1 << 20  # of a form at most
 _FORM_S = 15  # seconds that it may take to arrive
 _COOKIE_S = 30 * 24 * 3600  # seconds for which a browser remembers a link
+_NOT_SO: Final = "This cannot be done"
 _SORRY = "a bug in skillgit kept this page from being made"
 _log = logging.getLogger("uvicorn.error")
 
@@ -319,7 +320,8 @@ def _refusal(error: Exception, visit: Visit) -> Response:
     kinds = {NotFoundError: 404, UsageError: 400, ConflictError: 409}
     status = next((status for kind, status in kinds.items() if isinstance(refusal, kind)), 500)
     status = refusal.status if isinstance(refusal, RefusedError) else status
-    response = HTMLResponse(html(Page("error.html", str(refusal), error=refusal), visit), status)
+    title = {400: _NOT_SO, 403: "Not allowed", 404: "Not found", 409: _NOT_SO}.get(status, "Something went wrong")
+    response = HTMLResponse(html(Page("error.html", title, error=refusal), visit), status)
     if isinstance(refusal, RefusedError) and refusal.retry_after:
         response.headers["Retry-After"] = str(refusal.retry_after)
     return response

@@ -8,7 +8,7 @@ import json
 import re
 
 import pytest
-from browser import DESK, NEEDS_CHROMIUM, PHONE, barriers, overflow, window
+from browser import DESK, NEEDS_CHROMIUM, PHONE, window
 from hypothesis import given
 from hypothesis import strategies as st
 from program import skillgit
@@ -153,15 +153,49 @@ def test_too_many_sides_and_unknown_ones_are_refused(client):
     assert client.get("/compare").status_code == 200
 
 
-@pytest.mark.soak
+def test_a_version_without_outcomes_leaves_the_items_of_the_others(client):
+    sides = f"{RUN}/v0", f"{RUN}/v1"
+    expected = listed(compared(client, *sides, items="different"))
+    assert expected
+    for names in ((*sides, f"{RUN}/end"), (f"{RUN}/end", *sides)):
+        assert listed(compared(client, *names, items="different")) == expected
+        rows = [*csv.DictReader(client.get(address("compare", "items.csv", rev=names)).text.splitlines())]
+        assert [row["item"] for row in rows] == expected
+    assert client.get(address("compare", "items.csv", rev=[sides[0], f"{RUN}/end"])).status_code == 404
+
+
+def test_a_comparison_with_itself_says_so_and_each_change_names_its_pair(client):
+    assert f"Both are {RUN}/v1: there is nothing to compare." in compared(client, f"{RUN}/v1", f"{RUN}/v1")
+    page = compared(client, *(f"{RUN}/v{number}" for number in range(3)), items="all")
+    heads = re.findall(r'<th scope="col"[^>]*>(.*?)</th>', page.partition('id="items"')[2])
+    assert [re.sub("<[^>]+>", "", head) for head in heads[:8]] == [
+        *("item", "type", "question", "v0", "v1", "v2", "v0 → v1", "v0 → v2")
+    ]
+    assert page.count("Nothing else that is recorded") == 1
+
+
 @NEEDS_CHROMIUM
-@pytest.mark.slow
 @pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "phone"])
-def test_a_comparison_fits_its_window_and_has_no_barriers(served, browser, size):
+def test_the_first_broken_item_and_both_answers_are_two_clicks_away(repository, served, browser, size):
+    sides = f"{RUN}/v1", f"{RUN}/v0"
+    broken = printed(repository, "diff", *sides, "--items")["broken"]
+    attempts = {own["name"]: own for own in printed(repository, "items", RUN, "--item", broken[0])["attempts"]}
     with window(browser, served, viewport=size) as (page, ear):
-        for revisions in ((f"{RUN}/v0", f"{RUN}/v1"), (RUN, OTHER, f"{RUN}/v0")):
-            page.goto(served.origin + address("compare", rev=revisions, view="split"))
-            assert (overflow(page), barriers(page)) == ([], [])
-        page.get_by_role("link", name="swap").click()
-        page.wait_for_url("**rev=small%2Fv0&rev=other**")
+        page.goto(served.origin + address("compare", rev=sides))
+        page.get_by_role("link", name=re.compile("^broken")).click()
+        row = page.get_by_role("region", name="Items of the comparison").locator("tbody tr").first
+        assert row.locator("th").inner_text() == broken[0]
+        for cell, version in zip(row.locator("a").all(), ("v1", "v0"), strict=True):
+            assert attempts[version]["answer"] in cell.inner_text()
+            assert cell.bounding_box()["x"] + cell.bounding_box()["width"] <= size["width"]
+        row.locator("a").last.click()
+        page.wait_for_url(f"**/items/{broken[0]}?**")
+        answers = page.locator("dd.verbatim")
+        assert answers.all_inner_texts() == [attempts[version]["answer"] for version in ("v1", "v0")]
+        page.keyboard.press("n")
+        page.wait_for_url(f"**/items/{broken[1]}?**items=broken**")
+        page.keyboard.press("p")
+        page.wait_for_url(f"**/items/{broken[0]}?**")
+        page.get_by_role("link", name=re.compile("^Comparison of")).click()
+        page.wait_for_url("**/compare?**items=broken**")
         assert ear.complaints == []

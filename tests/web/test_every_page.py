@@ -90,6 +90,29 @@ def test_it_is_quiet_fits_its_window_and_keeps_nobody_out(
     assert len(faults) > len(ROUTES) // 2
 
 
+STORY = (
+    "compare?rev={run}/v0&rev={run}/v1&rev=other",
+    "run/{run}/items/va-002?find=answer",
+    "run/{run}/v1",
+    "run/{run}",
+)
+"""The pages on which people find out what a training changed."""
+
+
+@pytest.mark.slow
+@NEEDS_CHROMIUM
+@pytest.mark.parametrize("width", [320, 390, 1400])
+def test_the_pages_of_a_change_keep_nobody_out_at_any_width(served: Served, browser: Browser, width: int):
+    faults = {}
+    with window(browser, served, viewport={"width": width, "height": 844}) as (page, ear):
+        for path in STORY:
+            page.goto(f"{served.origin}/{path.format(run=RUN)}")
+            for theme in ("light", "dark"):
+                page.emulate_media(color_scheme=theme)
+                faults[path, theme] = [*overflow(page), *barriers(page), *ear.complaints]
+    assert {place: fault for place, fault in faults.items() if fault} == {}
+
+
 NAMED = re.compile(r"in a terminal:</span> <code data-copy>([^<]+)</code>")
 ODD = ["/?sort=nothing&order=up", f"/run/{RUN}/items?sort=nothing&facet=nothing", "/new?run=--help"]
 """Addresses that someone typed."""

@@ -7,11 +7,21 @@ import json
 import re
 
 import pytest
-from browser import DESK, NEEDS_CHROMIUM, PHONE, barriers, overflow, window
+from hypothesis import given
+from hypothesis import strategies as st
 from program import skillgit
 from serving import serving
 from trained_runs import RUN
 
+from skillgit.app.history.diff.items import ItemChange
+from skillgit.app.history.item import ItemReply
+from skillgit.app.recorded.outcomes import ItemOutcome
+from skillgit.domain.trajectory import ToolUse, Turn
+from skillgit.report.page import FILTERS
+from skillgit.view.item import shared, steps
+from skillgit.view.items import output_table, outputs
+from skillgit.view.surface import UNICODE
+from skillgit.view.table import Surface
 from skillgit.web.rendering import address
 
 ROW = re.compile(r'<tr><th scope="row"><a href="([^"]+)">([^<]+)</a>.*?(\d+)/(\d+)</td></tr>', re.DOTALL)
@@ -104,14 +114,52 @@ def test_a_picture_that_was_shown_is_a_raster_file_and_nothing_else(tmp_path):
             assert visitor.get(address("run", RUN, "picture", digest, item=item)).status_code == 404
 
 
-@pytest.mark.soak
-@NEEDS_CHROMIUM
-@pytest.mark.slow
-@pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "phone"])
-def test_the_map_leads_to_an_item_and_keeps_its_facet(served, browser, size):
-    with window(browser, served, viewport=size) as (page, ear):
-        page.goto(served.origin + address("run", RUN, "items", facet="fixed:v1"))
-        assert (overflow(page), barriers(page)) == ([], [])
-        page.locator("td.s a").first.click()
-        page.wait_for_url("**/items/*?**facet=fixed%3Av1**")
-        assert (overflow(page), barriers(page), ear.complaints) == ([], [], [])
+CALL = ToolUse(name="grep", arguments='{"word": "x"}')
+
+
+@given(st.lists(st.sampled_from(["system", "user", "assistant", "tool"])), st.integers(0, 3))
+def test_a_conversation_is_a_tree_that_loses_no_turn(roles, calls):
+    uses = (CALL,) * calls
+    turns = [
+        Turn(role=role, content=f"{number}", tool_calls=uses if role == "assistant" else ())
+        for number, role in enumerate(roles)
+    ]
+    tree = [*steps(turns)]
+    told = [turn for step in tree for turn in (step.turn, *(brought for _, brought in step.calls if brought))]
+    assert told == turns
+    assert all([call for call, _ in step.calls] == [*step.turn.tool_calls] for step in tree)
+    other = Turn(role="user", content="another")
+    assert shared([turns, [other, *turns]]) == 0
+    count = shared([turns, [*turns, other]])
+    assert "assistant" not in roles[:count]
+    assert count == len(roles) or roles[count] == "assistant"
+
+
+def test_equal_prompts_stand_once_and_a_search_marks_what_it_finds(repository, client):
+    told = printed(repository, "items", RUN, "--item", "va-002", "--trajectory", f"{RUN}/v0")
+    prompt, reply = told["turns"][0]["content"], told["turns"][-1]["content"]
+    at = {"a": "v0", "b": "v1"}
+    page = html.unescape(client.get(address("run", RUN, "items", "va-002", **at)).text)
+    assert (page.count(prompt), page.count("The same prompt in both")) == (1, 1)
+    word = max(re.findall(r"\w+", told["attempt"]["answer"]), key=len)
+    page = html.unescape(client.get(address("run", RUN, "items", "va-002", **at, find=word.upper())).text)
+    marked = re.sub("</?mark>", "", page)
+    assert (f"<mark>{word}</mark>" in page, reply in marked) == (True, True)
+    page = client.get(address("run", RUN, "items", "va-002", **at, find="<b>never</b>")).text
+    assert "0 turns have" in page
+    assert "<b>never" not in page
+    assert reply not in html.unescape(page)
+
+
+@pytest.mark.parametrize(
+    ("value", "hard", "sign"),
+    [(0.0, 0.0, UNICODE.rejected), (0.4, 0.0, "◐"), (1.0, 1.0, UNICODE.passed), (None, None, "!")],
+)
+def test_an_outcome_has_one_sign_on_every_page(value, hard, sign):
+    outcome = ItemOutcome(hard=hard, soft=0.4, value=value)
+    assert FILTERS["mark"](outcome).sign == sign
+    change = ItemChange(item="i", task_type="", before=value, after=value, change="fail")
+    reply = ItemReply(is_solved=None if hard is None else hard >= 1)
+    row = next(outputs([[change]], {"i": (reply, reply)}))
+    shown = [cell.text for cell in output_table(["r/v0", "r/v1"]).drawn([row], Surface.PAGE)[1][0][3:5]]
+    assert all(text.startswith(sign if value is not None else "·") for text in shown)

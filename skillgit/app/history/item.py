@@ -139,6 +139,7 @@ class ItemReply:
     trajectory: str = ""  # its tree and path in the evidence
     checks: tuple[tuple[str, float], ...] = ()  # name and score of each check; none where an item has one score only
     is_solved: bool | None = None  # absent where that is not known
+    tokens: float | None = None  # that the target read and wrote for it; absent where that is not recorded
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,6 +181,7 @@ def _replies(workspace: Workspace, tree: str) -> dict[str, ItemReply]:
                 if isinstance(score, int | float)
             ),
             is_solved=None if (hard := figure(row.get("hard"))) is None else hard >= 1.0,
+            tokens=figure(row.get("tokens")),
         )
         for row in objects(evidence_file(workspace.repo, tree, SELECTION))
     }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any, Final, NamedTuple
 
 from skillgit.app.history.requests import ItemsRequest
@@ -44,8 +43,9 @@ class Pair(NamedTuple):
 def compare_page(visit: Visit) -> Answer:
     rows, names, own_runs = _sides(visit)
     pairs = [*_pairs(visit, names)] if len(names) > 1 else []
-    choice = _chosen(visit, names, [pair.items for pair in pairs if pair.items], own_runs)
+    choice = chosen_items(visit)
     first = visit.number("from")
+    asked_for = [rev for rev in visit.values("rev") if rev.strip()]
     return Page(
         "compare.html",
         " and ".join((", ".join(names[:-1]), names[-1])) if pairs else "Compare",
@@ -55,6 +55,8 @@ def compare_page(visit: Visit) -> Answer:
         own_runs=own_runs,
         most=MOST,
         pairs=pairs,
+        same=names[0] if len(names) == 1 and len(asked_for) > 1 else "",
+        is_text_only=all(pair.items and not pair.items.differs for pair in pairs),
         chosen=choice,
         rows=_asking(visit, choice, slice(first, first + LISTED)),
         first=first,
@@ -72,10 +74,11 @@ def compare_page(visit: Visit) -> Answer:
 @page("/compare/items.csv")
 def compared_items(visit: Visit) -> Answer:
     """Return the items of a comparison that its page shows, with all columns."""
-    _, names, runs = _sides(visit)
-    diffs = [ITEM_DIFF.ask(visit.workspace, DiffRequest(a=names[0], b=name)) for name in names[1:]]
-    rows = _asking(visit, _chosen(visit, names, diffs, runs), slice(None))
-    return download("items.csv", output_table(names).csv(rows).encode(), "text/csv; charset=utf-8")
+    choice = chosen_items(visit)
+    if not choice["counts"]:
+        raise NotFoundError("fewer than two of these versions have outcomes here", hint="skillgit pull --evidence")
+    rows = _asking(visit, choice, slice(None))
+    return download("items.csv", output_table(choice["names"]).csv(rows).encode(), "text/csv; charset=utf-8")
 
 
 def _sides(visit: Visit) -> tuple[Mapping[str, RunRow], tuple[str, ...], list[str]]:
@@ -92,21 +95,40 @@ def _pairs(visit: Visit, names: Sequence[str]) -> Iterator[Pair]:
     room = DiffAllowance()
     for name in names[1:]:
         request = DiffRequest(a=names[0], b=name, lines=3)
-        diff, missing = None, ""
-        try:
-            diff = ITEM_DIFF.ask(visit.workspace, request)
-        except NotFoundError as error:
-            missing = f"{error}; {error.hint}" if error.hint else str(error)
+        diff, missing = _item_diff(visit, names[0], name)
         text = room.take(TEXT_DIFF.ask(visit.workspace, request).files)
         sums = f"{item_sums(diff, Screen())} · {chance_words(diff)}" if diff else missing
         yield Pair(names[0], name, diff, sums, text, RULE_DIFF.ask(visit.workspace, request))
 
 
-def _chosen(visit: Visit, names: Sequence[str], diffs: Sequence[ItemDiff], runs: Sequence[str]) -> dict[str, Any]:
-    """Return the items of ``diffs`` that an address chooses, how many each group has, and what links have to keep."""
+def _item_diff(visit: Visit, a: str, b: str) -> tuple[ItemDiff | None, str]:
+    """Return how two versions differ item by item, or None and why that is not known."""
+    try:
+        return ITEM_DIFF.ask(visit.workspace, DiffRequest(a=a, b=b, lines=3)), ""
+    except NotFoundError as error:
+        return None, f"{error}; {error.hint}" if error.hint else str(error)
+
+
+def _measured(visit: Visit, names: Sequence[str]) -> tuple[tuple[str, ...], list[ItemDiff]]:
+    """Return those of ``names`` whose outcomes are here, and how the first of these differs from each of the others."""
+    for number, base in enumerate(names):
+        diffs = {name: diff for name in names[number + 1 :] if (diff := _item_diff(visit, base, name)[0])}
+        if diffs:
+            return (base, *diffs), [*diffs.values()]
+    return (), []
+
+
+def chosen_items(visit: Visit) -> dict[str, Any]:
+    """Return the items of a comparison that an address chooses, in their order, with what the page says of them.
+
+    ``names`` are the versions with outcomes, ``counts`` says how many items each group has, and ``state`` is what links
+    have to keep.
+    """
+    _, every_name, runs = _sides(visit)
+    names, diffs = _measured(visit, every_name)
     items = list(dict.fromkeys(row.item for diff in diffs for row in diff.rows))
-    if len(diffs) < len(names) - 1 or not items:
-        return {"rows": (), "replies": {}, "counts": {}, "state": {"view": visit.value("view")}}
+    if not items:
+        return {"names": (), "rows": (), "replies": {}, "counts": {}, "state": {"view": visit.value("view")}}
     flaky = {
         line.item for run in runs for line in ITEM_TABLE.ask(visit.workspace, ItemsRequest(run=run, flaky=True)).rows
     }
@@ -115,21 +137,25 @@ def _chosen(visit: Visit, names: Sequence[str], diffs: Sequence[ItemDiff], runs:
     groups = {name: [row for row in every if fits(row)] for name, fits in FACETS.items()}
     facet = visit.value("items")
     facet = facet if facet in groups else "different" if groups["different"] else "all"
-    table, hidden, sort = output_table(names, partial(_leading, names)), visit.values("hide"), visit.value("sort")
-    table = replace(table, columns=tuple(column for column in table.columns if column.name not in hidden))
+    hidden, sort = visit.values("hide"), visit.value("sort")
+    way = {"rev": every_name, "items": facet, "sort": sort}
+    table = output_table(names, lambda row, number: _leading(names, way, row, number))
+    table = replace(
+        table, columns=tuple(column for column in table.columns if column.name.rpartition(" ")[2] not in hidden)
+    )
     state = {"items": facet, "sort": sort, "hide": hidden, "view": visit.value("view")}
     counts = {name: len(rows) for name, rows in groups.items() if rows}
     rows = table.chosen(groups[facet], sort=sort)
-    return {"table": table, "rows": rows, "replies": replies, "counts": counts, "state": state}
+    return {"names": names, "table": table, "rows": rows, "replies": replies, "counts": counts, "state": state}
 
 
-def _leading(names: Sequence[str], row: OutputRow, number: int) -> Cell:
-    """Return a cell that leads to the item under a version, next to the first one of the comparison."""
+def _leading(names: Sequence[str], way: Mapping[str, Any], row: OutputRow, number: int) -> Cell:
+    """Return a cell that leads to the item under a version, next to the first one, and knows the ``way`` back."""
     run, _, version = names[number].rpartition("/")
     base = names[1 if number == 0 else 0].rpartition("/")
     sides = (base[2] if base[0] == run else version, version)
     a, b = sides if number else sides[::-1]
-    return Cell("", link=("run", run, "items", row.item) if run else (), query={"a": a, "b": b})
+    return Cell("", link=("run", run, "items", row.item) if run else (), query={"a": a, "b": b, **way})
 
 
 def _asking(visit: Visit, choice: Mapping[str, Any], part: slice) -> list[OutputRow]:

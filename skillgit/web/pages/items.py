@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
+from markupsafe import Markup
+
 from skillgit.app.history.requests import ItemOrder, ItemsRequest
+from skillgit.domain.trajectory import Turn
 from skillgit.errors import NotFoundError
 from skillgit.verbs.items import (
     ITEM_SIDES,
@@ -16,14 +20,16 @@ from skillgit.verbs.items import (
     NEWEST,
     Attempt,
     ItemLine,
+    ItemReply,
     ItemTable,
-    ItemTrajectory,
     SidesRequest,
     item_picture,
+    item_replies,
     item_words,
 )
-from skillgit.view.item import who_solves
+from skillgit.view.item import Step, shared, steps, who_solves
 from skillgit.view.items import asked
+from skillgit.web.pages.compare import chosen_items
 from skillgit.web.rendering import Answer, Page, Visit, download, page
 
 ROWS = 50  # items of a page
@@ -158,9 +164,50 @@ class Side(NamedTuple):
     """One of two versions at work on an item."""
 
     attempt: Attempt
-    checks: Sequence[tuple[str, float]]
-    trajectory: ItemTrajectory | None
-    hint: str = ""  # why there is no trajectory
+    reply: ItemReply
+    turns: Sequence[Turn] | None
+    hint: str = ""  # why there are none
+
+
+class Way(NamedTuple):
+    """The table that one came from: its items in their order, and what links have to keep of it."""
+
+    words: str
+    table: Sequence[str]  # the parts of its address
+    items: Sequence[str]
+    query: Mapping[str, Any]
+
+
+def _way(visit: Visit) -> tuple[Way, ItemTable]:
+    selection = _selection(visit)
+    if visit.value("rev"):
+        choice = chosen_items(visit)
+        state = {name: choice["state"].get(name, "") for name in ("items", "sort")}
+        items = [row.item for row in choice["rows"]]
+        words = f"Comparison of {' and '.join(choice['names'])}: {state['items']}"
+        return Way(words, ("compare",), items, {"rev": visit.values("rev"), **state}), selection.table
+    words, items = f"Items: {selection.facet.words}", [line.item for line in selection.rows]
+    return Way(words, ("run", selection.table.run, "items"), items, selection.query), selection.table
+
+
+def _failing(table: ItemTable, name: str) -> set[str]:
+    """Return the items that the version ``name`` does not solve; of a candidate that the table lacks, none."""
+    index = next((index for index, column in enumerate(table.columns) if column.name == name), None)
+    cells = {line.item: line.cells[index] for line in table.rows} if index is not None else {}
+    return {item for item, cell in cells.items() if cell is not None and cell.solved is False}
+
+
+def _found(phrase: str) -> Callable[[str], Markup]:
+    """Return what marks ``phrase`` in a text; upper and lower case are one."""
+    pattern = re.compile(f"({re.escape(phrase)})", re.IGNORECASE)
+
+    def marked(text: str) -> Markup:
+        parts = pattern.split(text) if phrase else [text]
+        return Markup("").join(
+            Markup("<mark>{}</mark>").format(part) if at % 2 else part for at, part in enumerate(parts)
+        )
+
+    return marked
 
 
 @page("/run/{run}/items/{item:path}")  # a starlette path is decoded, %2F with it
@@ -179,10 +226,18 @@ def item_page(visit: Visit) -> Answer:
         *attempts
     ]
     a, b = (versions[0] or (ends or [*attempts])[0], versions[1] or (ends or [*attempts])[-1])
-    selection = _selection(visit)
-    order = [line.item for line in selection.rows]
+    way, table = _way(visit)
+    order, failing = way.items, _failing(table, b)
     number = order.index(item) if item in order else None
+    before, behind = (order[:number], order[number + 1 :]) if number is not None else ((), order)
     first_solved, share = who_solves(story)
+    sides = [_side(visit, story.run, item, attempts[name]) for name in dict.fromkeys((a, b))]
+    both = shared([side.turns for side in sides if side.turns]) if len(sides) > 1 and all(s.turns for s in sides) else 0
+    phrase = visit.value("find").strip()
+
+    def tree(turns: Sequence[Turn]) -> list[Step]:
+        return [step for step in steps(turns) if phrase.casefold() in step.text.casefold()]
+
     return Page(
         "run_item.html",
         item,
@@ -190,18 +245,25 @@ def item_page(visit: Visit) -> Answer:
         story=story,
         run=story.run,
         strip=story.attempts[-NEWEST:],
-        sides=[_side(visit, story.run, item, attempts[name]) for name in dict.fromkeys((a, b))],
+        sides=sides,
+        common=tree((sides[0].turns or ())[:both]),
+        trees=[tree((side.turns or ())[both:]) for side in sides],
+        phrase=phrase,
+        marked=_found(phrase),
         a=a,
         b=b,
         names=[*attempts],
         first_solved=first_solved,
         share=share,
-        here=selection.query,
-        facet=selection.facet,
-        selected=selection.rows,
+        here=way.query,
+        way=way,
         place=number,
-        previous=order[number - 1] if number else "",
-        following=order[number + 1] if number is not None and number + 1 < len(order) else "",
+        ways={
+            "previous": ("k", "prev", next(reversed(before), "")),
+            "next": ("j", "next", next(iter(behind), "")),
+            f"previous failure of {b}": ("p", "", next((own for own in reversed(before) if own in failing), "")),
+            f"next failure of {b}": ("n", "", next((own for own in behind if own in failing), "")),
+        },
         turns_at_most=TURNS,
         text_at_most=TEXT,
         question=asked(story.question),
@@ -211,11 +273,11 @@ def item_page(visit: Visit) -> Answer:
 def _side(visit: Visit, run: str, item: str, attempt: Attempt) -> Side:
     revision = f"{run}/{attempt.name}"
     request = ItemsRequest(item=item, trajectory=revision)
-    checks = item_words(visit.workspace, [revision], [item])[item].replies[0].checks
+    reply = item_replies(visit.workspace, [revision], [item])[item][0]
     try:
-        return Side(attempt, checks, ITEM_TRAJECTORY.ask(visit.workspace, request))
+        return Side(attempt, reply, ITEM_TRAJECTORY.ask(visit.workspace, request).turns)
     except NotFoundError as error:
-        return Side(attempt, checks, None, error.hint or str(error))
+        return Side(attempt, reply, None, error.hint or str(error))
 
 
 @page("/run/{run}/picture/{digest}")

@@ -188,9 +188,16 @@ function copyable(element) {
   element.after(" ", button);
 }
 
-document.addEventListener("keydown", (event) => {
-  const typing = event.target.closest("input, textarea, select, [contenteditable]");
-  if (event.key !== "/" || typing || event.ctrlKey || event.metaKey || event.altKey) return;
+// Calls a handler for each key that types nothing and is none of the browser's.
+function onKey(handle) {
+  document.addEventListener("keydown", (event) => {
+    const typing = event.target.closest("input, textarea, select, [contenteditable]");
+    if (!typing && !event.ctrlKey && !event.metaKey && !event.altKey) handle(event);
+  });
+}
+
+onKey((event) => {
+  if (event.key !== "/") return;
   const filter = document.querySelector("[data-filter], input[type=search]");
   if (!filter) return;
   event.preventDefault();
@@ -198,15 +205,17 @@ document.addEventListener("keydown", (event) => {
 });
 
 // Drafts are gone through with keys: from one to the next, and each with its own buttons.
-document.addEventListener("keydown", (event) => {
+onKey((event) => {
   const drafts = [...document.querySelectorAll("article.draft")];
-  const typing = event.target.closest("input, textarea, select, [contenteditable]");
-  if (!drafts.length || typing || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (!drafts.length) return;
   const current = drafts.indexOf(event.target.closest("article.draft"));
   const step = { j: 1, k: -1 }[event.key];
   if (step) drafts[Math.min(drafts.length - 1, Math.max(0, current + step))].focus();
   else drafts[current]?.querySelector(`[data-hotkey="${CSS.escape(event.key)}"]:not([disabled])`)?.click();
 });
+
+// From one item to the next: links with a key.
+onKey((event) => document.querySelector(`a[data-hotkey="${CSS.escape(event.key)}"]`)?.click());
 
 // A form that starts something is sent once.
 document.addEventListener("submit", (event) => {
