@@ -82,7 +82,7 @@ def records(story: ItemStory) -> Iterator[dict[str, object]]:
         }
 
 
-class Step(NamedTuple):
+class CallingTurn(NamedTuple):
     """A turn of a conversation, with each tool that it calls and what that brought, if it is recorded."""
 
     turn: Turn
@@ -94,14 +94,14 @@ class Step(NamedTuple):
         return "\n".join([self.turn.text, *(brought.text for _, brought in self.calls if brought)])
 
 
-def steps(turns: Sequence[Turn]) -> Iterator[Step]:
+def steps(turns: Sequence[Turn]) -> Iterator[CallingTurn]:
     """Yield a conversation as a tree: what tools brought belongs to the calls of the turn before, in their order."""
     at = 0
     while at < len(turns):
         turn, at = turns[at], at + 1
         brought = [*takewhile(lambda own: own.role == "tool", turns[at : at + len(turn.tool_calls)])]
         at += len(brought)
-        yield Step(turn, [*zip_longest(turn.tool_calls, brought)])
+        yield CallingTurn(turn, [*zip_longest(turn.tool_calls, brought)])
 
 
 def shared(conversations: Sequence[Sequence[Turn]]) -> int:

@@ -92,7 +92,7 @@ def test_the_map_has_the_outcome_of_every_item(trained, told) -> None:
     shown = {row[0].removesuffix(" ?"): row[1:] for row in rows(section(told, "items"))}
     assert shown.keys() == {line.item for line in found.rows}
     for line in found.rows:
-        signs = ["✓" if cell and cell.hard == 1.0 else "◐" if cell and cell.soft else NOT for cell in line.cells]
+        signs = ["✓" if cell and cell.hard == 1.0 else "◐" if cell and cell.value else NOT for cell in line.cells]
         assert shown[line.item] == [*signs, f"{line.solved}/{line.measured}"]
 
 

@@ -75,8 +75,9 @@ def compare_page(visit: Visit) -> Answer:
 def compared_items(visit: Visit) -> Answer:
     """Return the items of a comparison that its page shows, with all columns."""
     choice = chosen_items(visit)
-    if not choice["counts"]:
-        raise NotFoundError("fewer than two of these versions have outcomes here", hint="skillgit pull --evidence")
+    names = _sides(visit)[1]
+    for name in names[1:] if not choice["counts"] else ():
+        ITEM_DIFF.ask(visit.workspace, DiffRequest(a=names[0], b=name))  # which says why there are none
     rows = _asking(visit, choice, slice(None))
     return download("items.csv", output_table(choice["names"]).csv(rows).encode(), "text/csv; charset=utf-8")
 

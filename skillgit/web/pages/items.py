@@ -27,7 +27,7 @@ from skillgit.verbs.items import (
     item_replies,
     item_words,
 )
-from skillgit.view.item import Step, shared, steps, who_solves
+from skillgit.view.item import CallingTurn, shared, steps, who_solves
 from skillgit.view.items import asked
 from skillgit.web.pages.compare import chosen_items
 from skillgit.web.rendering import Answer, Page, Visit, download, page
@@ -235,7 +235,7 @@ def item_page(visit: Visit) -> Answer:
     both = shared([side.turns for side in sides if side.turns]) if len(sides) > 1 and all(s.turns for s in sides) else 0
     phrase = visit.value("find").strip()
 
-    def tree(turns: Sequence[Turn]) -> list[Step]:
+    def tree(turns: Sequence[Turn]) -> list[CallingTurn]:
         return [step for step in steps(turns) if phrase.casefold() in step.text.casefold()]
 
     return Page(
