@@ -12,6 +12,8 @@ from skillgit.domain.did_you_mean import did_you_mean
 from skillgit.errors import ConfigError
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_HOST = re.compile(r"(?:[A-Za-z][\w+.-]*:(?=[/\\]))?[/\\]*[^/\\?#]*")
+"""The beginning of an address up to the end of its host, also of one that lacks its scheme."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,8 +55,7 @@ def check_settings(backend: str, settings: Mapping[str, Knob], values: Mapping[s
             kind = {str: "text", bool: "true or false", float: "a number"}[setting.type]
             hint = "by default nothing is sent" if setting.default is None else f"its default is {setting.default!r}"
             raise ConfigError(f"{key} is {value!r}; it must be {kind}", hint=hint)
-        if isinstance(typed_value, str):
-            _check_for_credentials(backend, key, typed_value)
+        check_for_credentials(backend, key, typed_value)
         if setting.choices and typed_value not in setting.choices:
             choices = ", ".join(choice or "empty" for choice in setting.choices)
             listing = f"it must be one of {choices}"
@@ -63,8 +64,10 @@ def check_settings(backend: str, settings: Mapping[str, Knob], values: Mapping[s
             )
 
 
-def _check_for_credentials(backend: str, key: str, text: str) -> None:
+def check_for_credentials(backend: str, key: str, text: object) -> None:
     """Refuse a key where the name of its variable belongs, and a password in an address; neither is repeated."""
+    if not isinstance(text, str):
+        return
     if key.endswith("_env"):
         names = [name.strip() for name in text.split(",") if name.strip()]
         if not all(_VARIABLE.fullmatch(name) and not find_credentials(name, Certainty.CERTAIN) for name in names):
@@ -76,7 +79,8 @@ def _check_for_credentials(backend: str, key: str, text: str) -> None:
 
 def check_address(source: str, url: str, *, key: str) -> None:
     """Refuse an address with a user or a password, as a ConfigError; ``key`` is where a credential is named instead."""
-    if "@" in url.partition("://")[2].partition("/")[0]:
+    host = _HOST.match(url)
+    if host is not None and "@" in host[0]:
         hint = f"leave it out of the address; {key} names the environment variable that holds the key"
         raise ConfigError(f"{source} has a user name or a password in the address, which is not sent", hint=hint)
 

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from skillgit.app.setup.config.load import load_config
+from skillgit.app.workspace.context import Context
 from skillgit.errors import ConfigError
 from skillgit.plugin.backend_settings import check_settings
 from skillgit.plugin.registry import BACKENDS, installed, load_backend
@@ -56,10 +58,20 @@ def test_an_address_holds_no_credential(backend, setting):
     for url in ("", "http://127.0.0.1:8080/v1", "https://h.example/@team/v1", "http://[::1]:8080/v1?user=a@b"):
         check_settings(backend, settings, {setting: url})
     for credential in ("user:hunter2pass", "hunter2pass", ":hunter2pass", "a:b@c:hunter2pass"):
-        error = refusal(backend, setting, f"https://{credential}@h.example/v1")
-        assert f"model.{backend}_{setting} has a user name or a password" in error.message
-        assert f"model.{backend}_api_key_env" in error.hint
-        assert "hunter2pass" not in error.message + error.hint
+        for scheme in ("https://", "//", "", "https:", "https:\\\\"):
+            error = refusal(backend, setting, f"{scheme}{credential}@h.example/v1")
+            assert f"model.{backend}_{setting} has a user name or a password" in error.message
+            assert f"model.{backend}_api_key_env" in error.hint
+            assert "hunter2pass" not in error.message + error.hint
+
+
+@pytest.mark.parametrize("line", ["qwen_chat_base_url: http://u:hunter2pass@h", "qwen_chat_api_key_env: hunter2=pass"])
+def test_a_file_holds_no_credential_of_a_backend_that_no_role_asks(line, tmp_path):
+    (tmp_path / "c.yaml").write_text(f"env: {{name: searchqa}}\nmodel:\n  {line}\n")
+    context = Context.from_process(tmp_path)
+    with pytest.raises(ConfigError, match=r"c\.yaml:3: model\.qwen_chat_") as error:
+        load_config(context, "c.yaml")
+    assert "hunter2" not in error.value.message + error.value.hint
 
 
 def test_an_address_in_the_environment_holds_none_either():

@@ -29,7 +29,7 @@ from skillgit.domain.untrusted.allowed_settings import RecordedSettings
 from skillgit.domain.untrusted.file_names import shown
 from skillgit.domain.untrusted.model_text import unstorable_place
 from skillgit.errors import ConfigError, DataError, NotFoundError, UsageError
-from skillgit.plugin.backend_settings import check_settings
+from skillgit.plugin.backend_settings import check_for_credentials, check_settings
 from skillgit.plugin.environment import EnvironmentInfo, SourceKind
 from skillgit.plugin.registry import BACKENDS, ENVIRONMENTS, environment_info, installed, load_backend
 from skillgit.plugin.splits import OPTIONS as SPLIT_OPTIONS
@@ -209,7 +209,7 @@ def _other_backend(name: str, backends: Sequence[str]) -> str:
 def _check_settings(layer: Layer, values: Config, names: Sequence[str], backends: Sequence[str], root: Path) -> None:
     """Refuse a setting that its backend does not have; backends that list none look later.
 
-    A file may bring settings of backends that no role asks, in words of another program's: those are not looked at.
+    A file may bring settings of backends that no role asks, in words of another program's: they only hold no secret.
     """
     asked = {getattr(values.model, f"{role}_backend") or values.model.optimizer_backend for role in ROLES}
     for name in values.model.backend_settings:
@@ -220,11 +220,11 @@ def _check_settings(layer: Layer, values: Config, names: Sequence[str], backends
         backend = owner or getattr(values.model, f"{role}_backend") or values.model.optimizer_backend
         if backend not in backends or (settings := load_backend(backend, root).info.settings) is None:
             continue
-        if backend not in asked and layer[key].origin.kind == "file":
-            continue
         setting = rest.removeprefix(f"{owner}_") if owner else rest
         try:
-            check_settings(backend, settings, {setting: layer[key].value})
+            check_for_credentials(backend, f"model.{backend}_{setting}", layer[key].value)
+            if backend in asked or layer[key].origin.kind != "file":
+                check_settings(backend, settings, {setting: layer[key].value})
         except ConfigError as error:
             prefix = key.removesuffix(setting)
             message, hint = (text.replace(f"model.{backend}_", prefix) for text in (error.message, error.hint))
