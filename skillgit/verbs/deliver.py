@@ -207,12 +207,16 @@ def _plugin(session: VerbSession, request: ExportRequest, revisions: Sequence[st
     result = plugin.build_plugin(
         session.workspace, revisions, path, name=request.name, evals=request.evals, check=request.check
     )
+    unaccepted = (skill for skill in result.skills if skill.version is None)
     return Answer(
         "plugin-build/1",
         result,
         deliveries.plugin_built(result, session.screen),
         exit_code=ExitCode.NO if result.state == "differs" else ExitCode.OK,
-        notes=[(f"left out {task.id}: {task.reason}", "") for task in result.left_out],
+        notes=[
+            *((f"{skill.commit[:7]} is not a version that a training accepted", "") for skill in unaccepted),
+            *((f"left out {task.id}: {task.reason}", "") for task in result.left_out),
+        ],
     )
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 
 from program import skillgit
 from trained_runs import small_run
@@ -33,3 +34,14 @@ def test_a_plugin_is_built_checked_and_its_cases_come_back(tmp_path_factory, tmp
     (tmp_path / "plugin" / "mine.txt").write_text("mine")
     refusal = skillgit(*words, "--name", "next", cwd=repository, code=4)
     assert "was changed by hand since it was built" in refusal.err
+    hint = shlex.split(refusal.err.partition("hint: skillgit ")[2].partition(" lists what")[0])
+    assert "mine.txt" in skillgit(*hint, cwd=repository, code=1).out
+
+
+def test_a_plugin_of_a_rejected_candidate_says_so(tmp_path_factory, tmp_path):
+    repository = small_run(tmp_path_factory)
+    events = json.loads(skillgit("log", "--json", cwd=repository).out)["events"]
+    commit = next(event["commit"] for event in events if event["kind"] == "rejected")
+    built = skillgit("export", "--as", "plugin", commit, tmp_path / "plugin", cwd=repository)
+    assert built.err == f"{commit[:7]} is not a version that a training accepted\n"
+    assert "accepted;" not in (tmp_path / "plugin/searchqa/README.md").read_text()

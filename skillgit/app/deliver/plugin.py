@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from shlex import quote
 from typing import Final, Literal
 
 from skillgit.app.history.run_list import run_of_skill
@@ -64,7 +65,7 @@ _README: Final = """# {name}
 
 {description}.
 
-Each skill is a version that a training accepted; `skillgit.json` says which one, with git's id of its folder. The
+{origin}; `skillgit.json` says which one, with git's id of its folder. The
 commands `why` and `history` ask the MCP server `skillgit` where a rule comes from, what it scored and what was
 rejected. They need skillgit with its extra `mcp`, and work in the repository that the skills were trained in.
 """
@@ -125,7 +126,8 @@ def build_plugin(
     there = edited(read_entries(target))
     differences = changes(there, entries)
     if there and not check:
-        _check_ours(target, there)
+        options = "".join(f" --{word} {quote(value)}" for word, value in (("name", name), ("evals", evals)) if value)
+        _check_ours(target, there, f"{' '.join(map(quote, revisions))} {quote(path)}{options}")
     if differences and not check:
         files = {member: entry.content for member, entry in entries.items()}
         programs = [member for member, entry in entries.items() if entry.executable]
@@ -174,12 +176,14 @@ def _contents(
         for skill in skills
     )
     description = f"Trained skills with their history: {listing}"
+    accepted = all(skill.version is not None for skill in skills)
+    origin = f"Each skill is a {'version that a training accepted' if accepted else 'commit of its history'}"
     inside = {
         ".mcp.json": _json({"mcpServers": {"skillgit": _SERVER}}),
         "mcp.json": _json(
             {"$schema": _STANDARD.format("mcp"), "mcpServers": {"skillgit": {"type": "stdio", **_SERVER}}}
         ),
-        "README.md": _file(_README.format(name=name, description=description).encode()),
+        "README.md": _file(_README.format(name=name, description=description, origin=origin).encode()),
         **{f"commands/{command}.md": _file(text.encode()) for command, text in _COMMANDS.items()},
         **{f"{EVALS}/{path}": _file(content) for path, content in evals.items()},
     }
@@ -216,7 +220,7 @@ def _json(value: object) -> FolderEntry:
     return _file(f"{json.dumps(value, indent=2, ensure_ascii=False)}\n".encode())
 
 
-def _check_ours(folder: Path, there: Entries) -> None:
+def _check_ours(folder: Path, there: Entries, arguments: str) -> None:
     """Refuse a folder that skillgit did not build, or in which a file was added, changed or removed since."""
     marks = [path for path in there if path.endswith(f"/{MARK}") and path.count("/") == 1]
     try:
@@ -228,5 +232,5 @@ def _check_ours(folder: Path, there: Entries) -> None:
     if fingerprint({path: entry for path, entry in there.items() if path != marks[0]}) != mark.get("digest"):
         raise ConflictError(
             f"{folder} was changed by hand since it was built",
-            hint="skillgit export --as plugin --check lists what differs; move it elsewhere, or name a new folder",
+            hint=f"skillgit export --as plugin --check {arguments} lists what differs; move it, or name a new folder",
         )
