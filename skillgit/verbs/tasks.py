@@ -105,7 +105,7 @@ def _draft(session: TerminalSession, request: DraftRequest) -> Answer[object]:
         if kind not in kinds:
             raise MisuseError(f"{option_of(parameter)} needs --from {' or '.join(kinds)}")
     if kind == _DIR and not (context.directory / request.source).exists():
-        hint = "--from takes model, sessions, sessions:PATH, an agent, or the folder of a plug-in"
+        hint = "--from takes model, sessions, sessions:PATH, atif:PATH, an agent, or the folder of a plug-in"
         raise NotFoundError(f"there is no folder {request.source}", hint=hint)
     path = context.directory / request.subject
     is_path = request.subject and (path.exists() or not _NAME.fullmatch(request.subject))

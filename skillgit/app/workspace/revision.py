@@ -155,7 +155,7 @@ def _no_run(workspace: Workspace) -> RevisionNotFoundError:
     sentence = f"no run trains {workspace.skill} yet; runs train {', '.join(labels(trained).values())}"
     if not workspace.skill or not trained:
         sentence = f"there are no runs here, and {reason}" if reason else "there are no runs yet"
-    return RevisionNotFoundError(sentence, hint=f"{fetching}; or {hint}" if fetching else hint)
+    return RevisionNotFoundError(sentence, hint=fetching or hint)
 
 
 def lack_of_runs(workspace: Workspace) -> SkillgitError:

@@ -713,12 +713,15 @@ class Atif(SessionReader):
 
     agent = SessionAgent.ATIF
     home = "", ""
-    mark = b'"ATIF-v1.'
+    mark = b'"ATIF-v'
 
     @classmethod
     def read(cls, path: Path, original: Original) -> AgentSession:
         document, reader = loads(read_plain(path, most=MOST_LINE, follow=True)), cls.of(path, original)
         session, about = reader.session, at(document, "agent")
+        schema = text_at(document, "schema_version")
+        if not schema.startswith("ATIF-v1."):
+            raise DataError(f"{path.name} has the schema_version '{schema[:40]}'", hint="ATIF-v1.x can be read")
         session.id = text_at(document, "trajectory_id") or text_at(document, "session_id") or session.id
         session.version = f"{text_at(about, 'name')} {text_at(about, 'version')}"
         folders = at(about, "extra", "cwds")

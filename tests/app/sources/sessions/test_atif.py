@@ -157,11 +157,13 @@ def test_a_folder_gives_its_trajectories_and_no_other_json(tmp_path):
     read(trajectory(step("user", "sum"), step("agent", "6")), tmp_path / "job" / "agent")
     (tmp_path / "job" / "result.json").write_text('{"reward": 1}')
     (tmp_path / "job" / "broken.json").write_text('{"schema_version": "ATIF-v1.7", ')
+    (tmp_path / "job" / "next.json").write_text('{"schema_version": "ATIF-v2.0", "steps": []}')
     search = SessionSearch(projects=(Path("/elsewhere"),), since=0, original=lambda *_: None, snapshot=lambda *_: None)
     sessions = [*search.at(tmp_path)]
     assert [(each.agent, len(each.turns)) for each in sessions] == [(SessionAgent.ATIF, 1)]
-    assert len(search.unreadable) == 1
-    assert "broken.json" in search.unreadable[0]
+    assert len(search.unreadable) == 2
+    assert any("broken.json" in sentence for sentence in search.unreadable)
+    assert "next.json has the schema_version 'ATIF-v2.0'; ATIF-v1.x can be read" in search.unreadable
 
 
 def test_a_correction_in_a_trajectory_becomes_a_draft(tmp_path):
