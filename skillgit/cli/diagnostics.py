@@ -12,6 +12,7 @@ from skillgit.errors import ConfigError, ExitCode, SkillgitError
 from skillgit.lazy import loaded_on_use
 from skillgit.view.catalogue import ELSEWHERE
 from skillgit.view.surface import Screen, Style
+from skillgit.view.text import sentence
 
 with loaded_on_use():
     import traceback
@@ -65,7 +66,7 @@ class Diagnostics:
     def note(self, *texts: str, hint: str = "") -> None:
         """Say what is neither data nor an error, each on a line, and what to do about it."""
         for text in texts:
-            self._line(text)
+            self._line("\n".join(sentence(text, self.screen)))
         self.hint(hint)
 
     def passing(self, text: str, end: str) -> None:
@@ -88,7 +89,8 @@ class Diagnostics:
         )
 
     def _error(self, text: str) -> None:
-        self._line(f"{self.screen.paint(Style.REJECTED, 'skillgit:')} {text}")
+        lines = "\n".join(sentence(f"skillgit: {text}", self.screen))
+        self._line(lines.replace("skillgit:", self.screen.paint(Style.REJECTED, "skillgit:"), 1))
 
     def _trace(self, error: BaseException) -> None:
         if self._debug:

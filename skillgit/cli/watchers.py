@@ -21,7 +21,7 @@ from skillgit.view.log import event_line
 from skillgit.view.numbers import plural, rfc3339
 from skillgit.view.progress import SilentWatcher
 from skillgit.view.surface import Style
-from skillgit.view.text import fit
+from skillgit.view.text import fit, sentence
 
 with loaded_on_use():
     from rich import live as rich_live
@@ -99,7 +99,8 @@ class LiveDisplay(LineWatcher[_Look], ABC):
         return event_line(entry, commit, self._screen, columns=self._console.width)
 
     def remark(self, text: str) -> None:
-        self._console.print(_ansi(self._screen.shown(text)), soft_wrap=True)
+        for line in sentence(text, self._screen):
+            self._console.print(_ansi(self._screen.shown(line)), soft_wrap=True)
 
     def __rich__(self) -> Text:
         text = "preparing" if self._now is None else self._screen.shown("\n".join(self._lines(self._now)))

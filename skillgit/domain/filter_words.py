@@ -10,7 +10,7 @@ from skillgit.domain.did_you_mean import did_you_mean, nearest
 from skillgit.domain.score import Sign
 from skillgit.errors import UsageError
 
-_CONDITION: Final = re.compile(r"(?P<key>[A-Za-z][\w-]*)\s*(?P<sign>>=|<=|=|>|<|:)\s*(?P<value>.*)", re.DOTALL)
+_CONDITION: Final = re.compile(r"(?P<key>[A-Za-z][\w.-]*)\s*(?P<sign>>=|<=|=|>|<|:)\s*(?P<value>.*)", re.DOTALL)
 _NUMBER: Final = re.compile(r"[\d.]+")
 _RANGE: Final = re.compile(r"(?P<low>[\d.]+)(?:-|\.\.)(?P<high>[\d.]+)")
 

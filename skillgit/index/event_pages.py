@@ -79,6 +79,22 @@ def _count_shown(index: Index, selection: Selection) -> int:
     return everything - sum(int(number) for kind, number in counts if kind in hidden)
 
 
+def settled_early(index: Index, selection: Selection) -> tuple[int, float | None]:
+    """Return how many events ``selection`` leaves out only because no more than a bound of their score is known.
+
+    The second value is the highest of these bounds; None without one.
+    """
+    possible = tuple(
+        replace(one, sign=">=" if one.sign == "=" else one.sign, may_be=True)
+        for one in selection.comparisons
+        if one.number != "score" or one.sign not in {"<", "<="}
+    )
+    where, values = condition(replace(selection, comparisons=possible))
+    query = f"SELECT COUNT(*), MAX(l.bound) FROM event e JOIN log l ON l.id = e.id WHERE {where}"  # noqa: S608 - names are ours
+    number, highest = index.select(f"{query} AND l.score IS NULL AND l.bound IS NOT NULL", values)[0]
+    return int(number), highest
+
+
 def rows(index: Index, selection: Selection, offset: int, limit: int, *, total: int = 0) -> tuple[LogRow, ...]:
     """Return ``limit`` rows, newest first, from ``offset``; past the middle of ``total`` counted from the oldest."""
     if backwards := 2 * offset > total > 0:

@@ -67,6 +67,17 @@ _HIGHEST = "(SELECT COALESCE(l.score, l.bound) FROM log l WHERE l.id = e.id)"
 """A score, or the highest that it could have been: what is below a number with the latter is so with the former."""
 
 
+_WORDS = {
+    "text:": ("words",),
+    "event:": ("kinds",),
+    "item:": ("items",),
+    "edit:": ("operation",),
+    "skill:": ("skill",),
+    "after:": ("since",),
+    "before:": ("until",),
+}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NumberComparison:
     """A comparison with a number.
@@ -78,10 +89,12 @@ class NumberComparison:
     number: Number
     sign: Sign
     value: float
+    may_be: bool = False  # whether a bound passes wherever the score may
 
     @property
     def column(self) -> str:
-        return _HIGHEST if self.number == "score" and self.sign in {"<", "<="} else _COLUMNS[self.number]
+        by_bound = self.number == "score" and (self.may_be or self.sign in {"<", "<="})
+        return _HIGHEST if by_bound else _COLUMNS[self.number]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,6 +123,16 @@ class Selection:
 
     def without_filter(self) -> Selection:
         return Selection(run=self.run)
+
+    def wider(self) -> Iterator[tuple[str, Selection]]:
+        """Yield each of its parts by the word that people type, with the selection without that part."""
+        whole = self.without_filter()
+        for word, names in _WORDS.items():
+            if any(getattr(self, name) != getattr(whole, name) for name in names):
+                yield word, replace(self, **{name: getattr(whole, name) for name in names})
+        for number in dict.fromkeys(comparison.number for comparison in self.comparisons):
+            rest = tuple(comparison for comparison in self.comparisons if comparison.number != number)
+            yield number, replace(self, comparisons=rest)
 
     @property
     def order(self) -> str:

@@ -33,7 +33,7 @@ class RunRow:
     first_score: float
     metric: str
     started: datetime  # time of the first event, UTC
-    updated: datetime  # time of the newest event, UTC
+    updated: datetime  # time of the newest event, UTC; interventions that the gate refused do not count
     calls: int
     tokens_in: int
     tokens_out: int

@@ -31,7 +31,9 @@ _USD_DIGITS = 9
 _ASKED = "(SELECT value FROM json_each(?))"
 _COUNTS = f"""
     SELECT run, MAX(skill), MAX(outcome), MAX(step), SUM(version IS NOT NULL), SUM(kind = 'rejected'),
-           SUM(kind = 'slow-merged'), MAX(version), MIN(time), MAX(time), SUM(calls), SUM(tokens_in), SUM(tokens_out),
+           SUM(kind = 'slow-merged'), MAX(version), MIN(time),
+           MAX(CASE WHEN kind = 'rejected' AND origin NOT IN ('step', 'meta') THEN 0 ELSE time END),
+           SUM(calls), SUM(tokens_in), SUM(tokens_out),
            ROUND(SUM(usd), {_USD_DIGITS}), COALESCE(SUM(c.items), 0), COALESCE(SUM(c.saved), 0),
            COALESCE(MAX(CASE WHEN c.decision = 'accept_new_best'
                              THEN CASE kind WHEN 'measured' THEN at ELSE version END END), 0)

@@ -13,9 +13,12 @@ from skillgit.errors import RevisionNotFoundError
 from skillgit.index import event_pages, queries
 from skillgit.index.event_pages import Point
 from skillgit.index.log_filter import Selection
+from skillgit.index.refresh import Index
 from skillgit.index.rows import LogRow, RunRow
 from skillgit.lazy import loaded_on_use
 from skillgit.view.curve import Axis, CurvePoint, RunCurve, is_mark
+from skillgit.view.numbers import score
+from skillgit.view.surface import UNICODE
 
 with loaded_on_use():  # only pages ask for it, and the first picture of the screens does not wait for it
     from skillgit.app.history import log
@@ -46,6 +49,7 @@ class EventPage(EventStretch):
     total: int  # how many there are that the narrowing lets through
     everything: int  # how many there are without it
     position: int | None = None  # the place of the event that was asked for; absent if it is not among them
+    why_empty: str = ""  # what nearly passed, where the narrowing lets nothing through
 
 
 def overview(workspace: Workspace) -> Overview:
@@ -79,7 +83,16 @@ def page(workspace: Workspace, narrowing: Selection, offset: int, limit: int, co
         total=total,
         everything=total if narrowing == whole else event_pages.count(index, whole),
         position=index_of_commit,
+        why_empty="" if total else _near_misses(index, narrowing),
     )
+
+
+def _near_misses(index: Index, narrowing: Selection) -> str:
+    """Say what would be listed if one part of ``narrowing``, which lists nothing, were not there."""
+    number, highest = event_pages.settled_early(index, narrowing)
+    early = f"{number} stopped early, known as {UNICODE.at_most}{score(highest)}" if number else ""
+    counts = ((word, event_pages.count(index, wider)) for word, wider in narrowing.wider())
+    return "; ".join(filter(None, (early, *(f"{count:,} without {word}" for word, count in counts if count))))
 
 
 def stretch(workspace: Workspace, narrowing: Selection, offset: int, limit: int, total: int) -> EventStretch:

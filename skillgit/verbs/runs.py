@@ -47,7 +47,8 @@ def _runs(session: VerbSession, request: RunsRequest) -> Answer[run_list.RunList
     making = status.spent_on_unfinished(session.workspace) if rows and session.form in {Form.TEXT, Form.JSON} else None
     notes = unreadable_runs(session.workspace)
     if not rows and session.form is Form.TEXT:
-        none_matches = (f"no run matches ({listing.total:,} in total)", "skillgit runs")
+        why = COLUMNS.why_empty(run_list.run_list(session.workspace).rows, request.filters)
+        none_matches = (f"no run matches ({listing.total:,} in total){f': {why}' if why else ''}", "skillgit runs")
         notes = (*notes, none_matches if listing.total else no_runs(session.workspace))
 
     def lines() -> Iterable[str]:

@@ -97,7 +97,7 @@ def trained(result: Trained, screen: Screen) -> Iterator[str]:
         yield from _report(result.report, result.metric, screen)
     if result.placebo is not None:
         yield ""
-        yield f"{screen.paint(Style.FAINT, 'placebo')}  {placebo(result.placebo)}"
+        yield from facts([("placebo", placebo(result.placebo))], screen, label=7, gap=2)
     yield ""
     yield f"{screen.paint(Style.FAINT, 'cost')}  {numbers.cost(result.cost, screen)}"
     if result.reuse:
@@ -105,7 +105,7 @@ def trained(result: Trained, screen: Screen) -> Iterator[str]:
     if result.shortcut:
         yield from wrap(one_line(result.shortcut), screen.width)
     if result.test is not None:
-        yield f"{screen.paint(Style.FAINT, 'test')}  {gain(result.test)}"
+        yield from facts([("test", gain(result.test))], screen, label=4, gap=2)
     yield from facts(under("next", result.next_commands), screen, label=4, gap=2)
 
 

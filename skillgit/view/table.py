@@ -26,6 +26,7 @@ from skillgit.view.surface import Screen, Style
 from skillgit.view.text import table
 
 R = TypeVar("R")
+_NAMED: Final = 4  # values that are named where a filter matches none
 _SIGNS: Final = {"=": eq, ">=": ge, "<=": le, ">": gt, "<": lt}
 
 
@@ -223,6 +224,21 @@ class Table(Generic[R]):
         tests = [self._test(text) for text in filters]
         matches = [row for row in rows if all(test(row) for test in tests)]
         return self._sorted(matches, sort) if sort else tuple(matches)
+
+    def why_empty(self, rows: Sequence[R], filters: Sequence[str]) -> str:
+        """Say which of ``filters`` matches none of ``rows`` by itself, and what the values are instead."""
+        for text in filters:
+            condition = condition_of(text, self.keys, in_words=":")
+            if any(map(self._test(text), rows)):
+                continue
+            if condition is None:
+                return f"no {self.noun} has '{text}'"
+            column = self.keys[condition.key]
+            having = [row for row in rows if column.value_of(row) is not None]
+            texts = [*dict.fromkeys(cell.text for cell in column.cells(having, rows, None))]
+            more = " …" if texts[_NAMED:] else ""
+            return f"{column.key} is {', '.join(texts[:_NAMED])}{more}" if texts else f"no {self.noun} has {column.key}"
+        return ""
 
     def _test(self, text: str) -> Callable[[R], bool]:
         condition = condition_of(text, self.keys, in_words=":")

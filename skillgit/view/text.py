@@ -76,9 +76,14 @@ def headed(
 def facts(
     pairs: Iterable[tuple[str, str]], screen: Screen, *, label: int, columns: int = 0, gap: int = 0
 ) -> Iterator[str]:
-    """Yield facts under faint labels of ``label`` columns; texts are broken to ``columns`` unless these are 0."""
+    """Yield facts under faint labels of ``label`` columns; texts are broken to ``columns``, else to the screen's.
+
+    What fits keeps its spaces, and a command stays on one line, to be copied.
+    """
+    room = columns or (max(20, screen.width - label - gap) if screen.width else 0)
     for name, text in pairs:
-        for number, line in enumerate(wrap(text, columns) if columns else [text]):
+        is_whole = not columns and (width(text) <= room or text.startswith("skillgit "))
+        for number, line in enumerate([text] if is_whole or not room else wrap(text, room)):
             front = screen.paint(Style.FAINT, name.ljust(label)) if number == 0 else " " * label
             yield f"{front}{' ' * gap}{line}"
 
@@ -104,6 +109,12 @@ def wrap(text: str, columns: int, indent: str = "") -> Iterator[str]:
         line = longer
     if line:
         yield indent + line
+
+
+def sentence(text: str, screen: Screen) -> Iterator[str]:
+    """Yield a sentence in lines that fit; columns, painted text and commands, which are copied, stay as they are."""
+    is_prose = not ("  " in text or "\n" in text or "\x1b" in text or text.startswith("skillgit "))
+    yield from wrap(text, screen.width) if is_prose and width(text) > screen.width > 0 else [text]
 
 
 _COLOURS = {Sign.REMOVED: "31", Sign.ADDED: "32"}

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from skillgit.view.log import log_lines
 from skillgit.view.surface import ASCII, UNICODE, Screen, Style, can_show_glyphs
-from skillgit.view.text import fit, width
+from skillgit.view.text import facts, fit, sentence, width
 
 
 @pytest.mark.parametrize(
@@ -82,6 +82,15 @@ def test_text_that_fits_is_not_cut(text):
 def test_log_lines_fit_the_terminal(columns):
     screen = Screen(terminal=True, width=columns)
     assert max(width(line.text) for line in log_lines(sample.ROWS, screen, sample.NOW)) <= columns
+
+
+@given(st.lists(st.text("abä言-/", min_size=1, max_size=30), min_size=1).map(" ".join), st.integers(24, 100))
+def test_no_word_of_a_sentence_is_broken_and_a_line_is_longer_than_the_screen_for_a_long_word_only(text, columns):
+    screen = Screen(terminal=True, width=columns)
+    told = [line[4:] for line in facts([("key", text)], screen, label=4)]
+    for lines, room in ((list(sentence(text, screen)), columns), (told, columns - 4)):
+        assert " ".join(lines) == text
+        assert all(width(line) <= room or " " not in line for line in lines)
 
 
 def test_wide_characters_take_two_columns():

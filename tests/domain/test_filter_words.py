@@ -46,12 +46,13 @@ def test_what_begins_with_no_key_is_a_word_or_plainly_a_comparison(text):
         ("tset:3-9", "did you mean 'test'?"),
         ("test_gain<0", "did you mean 'test-gain'?"),
         ("step=3", "did you mean 'steps'?"),
+        ("gate.policy=strict", "what can be compared: score, test, test-gain, steps"),
         ("calls>100", "what can be compared: score, test, test-gain, steps"),
     ],
 )
 def test_a_comparison_with_what_is_no_key_names_the_key_that_is_meant(text, hint):
     with pytest.raises(UsageError, match=r"there is nothing called .* to filter by") as error:
-        condition_of(text, KEYS)
+        condition_of(text, KEYS, in_words=":")
     assert error.value.hint == hint
 
 

@@ -13,6 +13,7 @@ from skillgit.app.workspace.workspace import change_stamp, git_settings
 from skillgit.domain.score import Score
 from skillgit.index.log_filter import NumberComparison, Selection
 from skillgit.verbs import browse
+from skillgit.verbs.filter_language import narrowed
 
 if TYPE_CHECKING:
     from skillgit.store.repo import Repo
@@ -64,6 +65,19 @@ def test_numbers_and_kinds_narrow(context, narrowing, labels):
     rows = ask(browse.page, context, narrowing, 0, 50).rows
     scores = [None if row.score is None else round(row.score * 10) for row in rows]
     assert sorted(scores, key=str) == sorted(labels, key=str)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("event:rejected score>.9", "2 without score"),
+        ("step:99 event:accepted", "2 without step"),
+        ("nothing-of-this", "9 without text:"),
+        ("score>.1", ""),
+    ],
+)
+def test_an_empty_list_says_what_would_be_listed_without_one_part_of_the_filter(context, text, why):
+    assert ask(browse.page, context, narrowed(ALL, text, context.clock()), 0, 50).why_empty == why
 
 
 def test_slow_updates_can_be_left_out(context):

@@ -88,6 +88,12 @@ def test_keys_and_mouse_answer(repository, browser: Browser):
         with page.expect_navigation():
             page.get_by_role("button", name="Accept").first.click()
         assert page.get_by_role("heading", level=2).all_inner_texts() == ["four", "secret"]
+        said = page.locator("#said")
+        assert said.inner_text() == f"accepted three into {SKILL}.jsonl"
+        page.keyboard.press("j")
+        page.keyboard.press("j")
+        page.keyboard.press("a")
+        assert said.inner_text().startswith("secret cannot be accepted: prompt:"), "a key that cannot be says why"
         assert ear.complaints == []
     assert {name: row["prompt"] for name, row in tasks(repository).items()} == {
         "one": "How long is pier one?",

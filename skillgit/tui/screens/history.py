@@ -338,7 +338,8 @@ class HistoryScreen(VersionScreen):
         if not self._filters_runs:
             self.query_one(FilterBar).say(f"{page.total:,} of {page.everything:,}")
         if not page.total:
-            events.tell("no matching events" if page.everything else "no events yet", "esc drops the filter")
+            why = f": {page.why_empty}" if page.why_empty else ""
+            events.tell(f"no matching events{why}" if page.everything else "no events yet", "esc drops the filter")
             self.detail.clear()
 
     def _want(self, offset: int) -> None:
@@ -416,7 +417,8 @@ class HistoryScreen(VersionScreen):
         elif self.current is not None and self._marked.commit == self.current.commit:
             self.notify("that is the marked one itself", severity="warning")
         elif self.current is not None:
-            self.app.push_screen(compare.CompareScreen(str(self._marked.address), str(self.current.address)))
+            older, newer = sorted((self._marked, self.current), key=lambda row: (row.time, row.version or 0))
+            self.app.push_screen(compare.CompareScreen(str(older.address), str(newer.address)))
 
     def action_history_compare_base(self) -> None:
         row = self.current

@@ -229,6 +229,9 @@ class PaintedLines(ScrollView, can_focus=True):
         strip = Strip([Segment(text, self._paint(style, ground)) for text, style in parts])
         if self.beside:
             strip = strip.crop(min(self.beside, strip.cell_length))
+        if strip.cell_length > self.size.width:  # that the line goes on is said where it is cut
+            mark = self.ink.glyphs.ellipsis
+            strip = Strip([*strip.crop(0, self.size.width - len(mark)), Segment(mark, ground)])
         return strip.adjust_cell_length(self.size.width, ground)
 
     def _paint(self, style: Style | str, ground: Paint) -> Paint:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from functools import partial
 from itertools import islice
@@ -29,6 +30,7 @@ from skillgit.web.rendering import Answer, Page, Stream, Visit, address, fragmen
 
 ROWS: Final = 50  # commands on a page
 DRAFTS: Final = 20  # drafts on a page
+_ANSWERED: Final = re.compile(r"(accepted|dropped|edited) [\w.-]{1,80}")
 FILE_BYTES: Final = 16 << 10  # of a file that a page shows
 
 
@@ -153,7 +155,8 @@ def answer_page(visit: Visit) -> Answer:
                     raise UsageError("an answer is accept, edit or drop", hint="use the buttons of the page")
         except DataError as error:
             return _drafts(visit, folder, draft, error)
-    return redirect(address("drafts", skill, skip=visit.value("skip")))
+    said = {"accept": "accepted", "drop": "dropped", "edit": "edited"}[visit.value("answer")]
+    return redirect(address("drafts", skill, skip=visit.value("skip"), did=f"{said} {draft.id}"))
 
 
 def _drafts(
@@ -173,6 +176,8 @@ def _drafts(
         drafts=drafts[:DRAFTS],
         following=skip + DRAFTS if len(drafts) > DRAFTS else 0,
         skip=skip,
+        did=visit.value("did") if _ANSWERED.fullmatch(visit.value("did")) else "",
+        into=folder.tasks.path.name,
         total=len(folder.pending_ids()),
         texts=texts,
         refused=refused,

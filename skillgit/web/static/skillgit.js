@@ -210,8 +210,10 @@ onKey((event) => {
   if (!drafts.length) return;
   const current = drafts.indexOf(event.target.closest("article.draft"));
   const step = { j: 1, k: -1 }[event.key];
+  const button = drafts[Math.max(0, current)].querySelector(`[data-hotkey="${CSS.escape(event.key)}"]`);
   if (step) drafts[Math.min(drafts.length - 1, Math.max(0, current + step))].focus();
-  else drafts[current]?.querySelector(`[data-hotkey="${CSS.escape(event.key)}"]:not([disabled])`)?.click();
+  else if (button?.disabled) document.querySelector("#said").textContent = button.title;
+  else button?.click();
 });
 
 // From one item to the next: links with a key.

@@ -218,7 +218,7 @@ def test_a_marked_event_is_compared_with_another_one(visit, press):
         await to(pilot, press, "v1")
         await press(pilot, "c")
         assert isinstance(app.screen, CompareScreen)
-        assert (app.screen.a, app.screen.b) == (f"{RUN}/v3", f"{RUN}/v1")
+        assert (app.screen.a, app.screen.b) == (f"{RUN}/v1", f"{RUN}/v3"), "older to newer"
         await press(pilot, "escape", "w", "w")
         assert app.screen.events.mark == ""
 

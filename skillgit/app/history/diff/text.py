@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from skillgit.app.workspace.revision import Resolved, resolve
 from skillgit.app.workspace.workspace import Workspace
+from skillgit.domain.event_kinds import EventKind
 from skillgit.errors import NotFoundError, RevisionNotFoundError, UsageError
 from skillgit.index import queries
 from skillgit.index.rows import LogRow
@@ -34,7 +35,7 @@ def sides(workspace: Workspace, a: str, b: str | None, paths: Sequence[str] = ()
         newer = resolve(workspace, a)
         older = _origin(workspace, newer, a)
     else:
-        older, newer = resolve(workspace, a), resolve(workspace, b)
+        older, newer = (_standing(workspace, resolve(workspace, name)) for name in (a, b))
     before, after = (
         str(workspace.index.value("SELECT skill FROM run WHERE name = ?", (side.run,)) or "") for side in (older, newer)
     )
@@ -42,6 +43,18 @@ def sides(workspace: Workspace, a: str, b: str | None, paths: Sequence[str] = ()
     folders = tuple(sorted({folder for folder in skills if folder}))
     path_filter = tuple(_place(workspace, path, folders, (older, newer)) for path in paths)
     return Sides(a=older, b=newer, skills=skills, paths=path_filter or folders)
+
+
+_TEXTLESS = (EventKind.SKIPPED, EventKind.RUN_FINISHED, EventKind.SLOW_PROPOSED)
+
+
+def _standing(workspace: Workspace, side: Resolved) -> Resolved:
+    """Return the version at which an event is that brought no text to measure, as the end of a run."""
+    row = side.row
+    if row is None or row.kind not in _TEXTLESS or row.known is not None:
+        return side
+    version = queries.row_of_version(workspace.index, row.run, row.at)
+    return side if version is None else Resolved(commit=version.commit, row=version, run=version.run)
 
 
 def _origin(workspace: Workspace, newer: Resolved, name: str) -> Resolved:
