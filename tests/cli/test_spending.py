@@ -24,6 +24,11 @@ if TYPE_CHECKING:
 
 OPTIONS = ("dry_run", "max_calls", "max_tokens", "max_usd")
 TASKS = '{"prompt": "What is 1 + 1?", "answers": ["2"]}\n'
+LANGUAGE_MODEL = tuple(
+    word
+    for role in ("optimizer", "judge")
+    for word in ("-o", f"model.{role}_backend=openai_chat", "-o", f"model.{role}=any")
+)
 DRY = {
     "train": ("demo",),
     "eval": ("v0", "best", "-o", "train.seed=7"),
@@ -43,8 +48,8 @@ DRY = {
     "propose": ("searchqa", "--config", "demo"),
     "propose --model": ("agent", "searchqa", "--config", "demo"),
     "doctor": ("demo",),
-    "tasks draft": ("skill", "-f", "tasks.jsonl"),
-    "tasks draft --from sessions": ("skill", "--rubric"),
+    "tasks draft": ("skill", "-f", "tasks.jsonl", *LANGUAGE_MODEL),
+    "tasks draft --from sessions": ("skill", "--rubric", *LANGUAGE_MODEL),
 }
 """What every command that spends is asked to plan."""
 

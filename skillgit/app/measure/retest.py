@@ -79,7 +79,7 @@ class Retested:
 def retest(workspace: Workspace, request: EvalRequest, watcher: EvalWatcher) -> Retested | Plan:
     """Measure versions again, next to what their run recorded; what is complete at an early end is noted too."""
     names = resolve_all(workspace, request.revisions, ())
-    request = replace(request, overrides=(*model_overrides(request.model), *request.overrides))
+    request = replace(request, overrides=(*request.overrides, *model_overrides(request.model)))
     setup, arms, remark = set_up_arms(workspace, names, request)
     remarks, split, rule = (remark,) if remark else (), Split.parse(request.split), setup.rule
     items, target, here = setup.task.items[split], setup.routes["target"].name, of_setup(setup, split)
