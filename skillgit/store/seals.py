@@ -2,7 +2,8 @@
 
 ``.git/skillgit`` holds what is never shared: index, ledger, locks, marks of one's own runs, the record of installed
 skills. All of it is believed, so that it has to be this user's. A folder or an archive from elsewhere may bring a
-``.git`` with such a folder in it: it lacks the seal, is moved out of the way, and nothing in it is read.
+``.git`` with such a folder in it: it lacks the seal, is moved out of the way, and nothing in it is read. It stays while
+a process holds a lock in it: that is this machine at work with another key, as another HOME has it.
 
 The recorded configuration of a run that began here is the user's own words and may be acted on. It can name programs
 and files, and that of a run which was fetched is a stranger's, even if it was continued here. A run is known by
@@ -24,7 +25,8 @@ from itertools import count
 from pathlib import Path
 
 from skillgit.domain.untrusted.json_limits import loads
-from skillgit.files import locked, read_plain, sync, write_file
+from skillgit.errors import RunLockedError
+from skillgit.files import is_held, locked, read_plain, sync, write_file
 from skillgit.store.git_binary import Folders
 
 ELSEWHERE = "skillgit-elsewhere"
@@ -76,6 +78,11 @@ def _has(folder: Path, digest: str) -> bool:
 def _make(folder: Path, digest: str) -> None:
     """Make ``folder``, sealed from its first moment; the caller holds the lock of the folder around it."""
     if os.path.lexists(folder):
+        if not folder.is_symlink() and any(map(is_held, folder.glob("*.lock"))):
+            raise RunLockedError(
+                f"a process with another key works in '{folder}', and its locks are there",
+                hint="give this one the same HOME or XDG_STATE_HOME, or wait until the other ends",
+            )
         _move_away(folder)
     young = folder.with_name(f"{_NAME}.{secrets.token_hex(8)}")
     young.mkdir()

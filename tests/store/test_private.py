@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from skillgit.errors import RunLockedError
+from skillgit.files import locked
 from skillgit.store import seals
 from skillgit.store.seals import folders_elsewhere, own_folder, private_folder
 
@@ -48,6 +50,19 @@ def test_a_folder_that_somebody_else_made_is_moved_out_of_the_way(git_dir, tmp_p
         (folder / "ledger.db").write_text(str(number))
     kept = [(folder / "ledger.db").read_text() for folder in folders_elsewhere(git_dir)]
     assert kept == ["0", "1"], "nothing of anybody is lost"
+
+
+def test_a_folder_in_which_a_process_with_another_key_works_stays(git_dir, tmp_path, monkeypatch):
+    folder = private_folder(git_dir)
+    (folder / "run-first.lock").touch()
+    as_somebody_else(monkeypatch, tmp_path)
+    with locked(os.open(folder / "run-first.lock", os.O_RDWR)):
+        with pytest.raises(RunLockedError, match="a process with another key works"):
+            private_folder(git_dir)
+        assert own_folder(git_dir) is None, "nothing in it is believed"
+        assert folder.is_dir()
+        assert folders_elsewhere(git_dir) == []
+    assert [path.name for path in private_folder(git_dir).iterdir()] == ["seal"]
 
 
 @pytest.mark.parametrize("theirs", ["folder", "file", "link to a file", "link to a folder", "dangling link", "fifo"])
