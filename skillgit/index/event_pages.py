@@ -125,8 +125,12 @@ def sampled_points(index: Index, run: str, most: int) -> tuple[tuple[Point, ...]
     return _points(index, [*numbers, *best]), apart
 
 
-def _sampled(index: Index, run: str, most: int) -> tuple[tuple[int, ...], int]:
-    bounds = index.select("SELECT MIN(step), MAX(step) FROM event WHERE run = ?", (run,))
+def _sampled(
+    index: Index, run: str, most: int, between: tuple[float, float] = (0, 2**62)
+) -> tuple[tuple[int, ...], int]:
+    bounds = index.select(
+        "SELECT MIN(step), MAX(step) FROM event WHERE run = ? AND step BETWEEN ? AND ?", (run, *between)
+    )
     first, last = bounds[0]
     if first is None:
         return (), 1
@@ -134,6 +138,10 @@ def _sampled(index: Index, run: str, most: int) -> tuple[tuple[int, ...], int]:
     steps = json.dumps([*range(first, last, apart), last])
     query = "SELECT id FROM event WHERE run = ? AND step IN (SELECT value FROM json_each(?))"
     return index.column(query, (run, steps)), apart
+
+
+STEPS = 240
+"""Even steps of a curve, and stretches of its versions: one for each few pixels of a wide chart."""
 
 
 class CurveRow(NamedTuple):
@@ -149,6 +157,10 @@ class CurveRow(NamedTuple):
 _PEAKS = f"""
     SELECT v.event, MAX({SCORE.format("v")}) AS peak FROM version v JOIN run r ON r.name = v.run
     WHERE v.run = :run GROUP BY v.version * :most / r.versions HAVING peak IS NOT NULL ORDER BY MIN(v.version)"""  # noqa: S608 - names are ours
+_LOWEST = f"""
+    SELECT v.event, {SCORE.format("v")} AS score FROM version v JOIN run r ON r.name = v.run
+    WHERE v.run = ? AND score IS NOT NULL ORDER BY score, v.version LIMIT 1"""  # noqa: S608 - names are ours
+_BEFORE = "SELECT id FROM event WHERE run = ? AND step < ? ORDER BY at DESC, step DESC, rank DESC, number DESC LIMIT 1"
 _STANDINGS = f"""
     SELECT e.oid, {SCORE.format("v")} AS score, v.scored, e.at, e.step, e.rank, e.number
     FROM event e JOIN run r ON r.name = e.run JOIN version v ON v.run = e.run AND v.version = e.at
@@ -159,13 +171,16 @@ _SPENT_BETWEEN = """
     WHERE run = ? AND (at, step, rank, number) > (?, ?, ?, ?) AND (at, step, rank, number) <= (?, ?, ?, ?)"""
 
 
-def curve_rows(index: Index, run: str, most: int, *, with_spending: bool) -> tuple[CurveRow, ...]:
-    """Return the events of ``run``, oldest first; of many those at ``most`` even steps, and each new best.
+def curve_rows(
+    index: Index, run: str, most: int, *, with_spending: bool = False, between: tuple[float, float] = (0, 2**62)
+) -> tuple[CurveRow, ...]:
+    """Return the events of ``run``, oldest first; of many those at ``most`` even steps, each new best and the lowest.
 
-    Of more versions than ``most`` the best of each stretch counts. Only ``with_spending`` are costs added up.
+    Of more versions than ``most`` the best of each stretch counts. Only ``with_spending`` are costs added up. The even
+    steps are those ``between`` two, to which the event before them is added.
     """
-    numbers, _ = _sampled(index, run, most)
-    bests: list[int] = []
+    numbers, _ = _sampled(index, run, most, between)
+    bests = [*index.column(_LOWEST, (run,)), *index.column(_BEFORE, (run, between[0]))]
     highest = -1.0
     for event, peak in index.select(_PEAKS, {"run": run, "most": most}):
         if peak > highest:

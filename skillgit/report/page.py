@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, assert_never
@@ -20,10 +20,10 @@ from skillgit.domain.gate_decision import Decision, NoRegression, Verdict
 from skillgit.domain.gate_policies import shortfall
 from skillgit.domain.skill_rules import Region
 from skillgit.domain.text_diff import Line, interleaved
-from skillgit.index.rows import LogRow, RunRow
+from skillgit.index.rows import LogRow
 from skillgit.view import diff, numbers
 from skillgit.view import event_marks as cells
-from skillgit.view.curve import POINTS, Curve, course
+from skillgit.view.curve import NUMBERS, course, run_curve
 from skillgit.view.event_marks import Entry
 from skillgit.view.items import CHECKS, TYPES, outcome_mark
 from skillgit.view.numbers import chance, delta, not_measured, plural, score
@@ -65,22 +65,15 @@ def page(report: RunReport) -> str:
     )
 
 
-def header(summary: RunSummary, wide: int = POINTS, narrow: int = POINTS) -> dict[str, object]:
-    """Return what templates print of a run in short, with curves of so many of its decisions, the newest ones."""
+def header(summary: RunSummary) -> dict[str, object]:
+    """Return what templates print of a run in short."""
     run = summary.run
     return {
         "run": run,
         "outcome": ", ".join((_OUTCOMES.get(run.outcome, run.outcome), *run.remarks)),
         "gate_rule": rule(summary.verdict),
-        "drawings": plotted(run, summary.rows, summary.score_counts, wide, narrow),
+        "drawings": course(run_curve(run, summary.course, summary.events)),
     }
-
-
-def plotted(
-    run: RunRow, rows: Sequence[LogRow], counts: Mapping[int, int], wide: int = POINTS, narrow: int = POINTS
-) -> dict[str, Curve]:
-    """Return the curves of a run for wide and narrow windows; means of partial credit have no intervals."""
-    return course(run.name, rows, counts if run.metric == Metric.HARD.value else {}, (wide, narrow))
 
 
 @cache
@@ -105,6 +98,7 @@ def environment(*folders: Path) -> Environment:
         interleaved=interleaved,
         CHECKS=CHECKS,
         COST=COST,
+        NUMBERS=NUMBERS,
         SETTINGS=SETTINGS,
         TYPES=TYPES,
         on_page=Surface.PAGE,

@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from skillgit.app.workspace.revision import default_run, find_run
+from skillgit.app.workspace.revision import default_run, event_in, find_run
 from skillgit.app.workspace.workspace import Workspace
-from skillgit.domain.evaluation import Metric
-from skillgit.domain.statistics import wilson_interval
-from skillgit.errors import RevisionNotFoundError
+from skillgit.domain.address import version_label
+from skillgit.errors import RevisionNotFoundError, UsageError
 from skillgit.index import event_pages, queries
 from skillgit.index.event_pages import Point
 from skillgit.index.log_filter import Selection
 from skillgit.index.refresh import Index
 from skillgit.index.rows import LogRow, RunRow
 from skillgit.lazy import loaded_on_use
-from skillgit.view.curve import Axis, CurvePoint, RunCurve, is_mark
+from skillgit.view.curve import Axis, Baseline, Range, RunCurve, run_curve
 from skillgit.view.numbers import score
 from skillgit.view.surface import UNICODE
 
@@ -120,33 +119,38 @@ def courses(workspace: Workspace, runs: Sequence[str], most: int = 24) -> Mappin
     return version_queries.courses(workspace.index, runs, most) if runs else {}
 
 
-CURVE_POINTS = 240
-"""Even steps, and stretches of versions, of which a curve has points: about one for each few pixels of a wide chart."""
-
-
 def curves(
-    workspace: Workspace, names: Sequence[str], by: Axis = Axis.STEP, *, most: int = CURVE_POINTS
+    workspace: Workspace,
+    names: Sequence[str],
+    by: Axis = Axis.STEP,
+    *,
+    most: int = event_pages.STEPS,
+    within: Range | None = None,
 ) -> tuple[RunCurve, ...]:
-    """Return the curves of ``names``, each once; of long runs ``most`` even steps and each new best have points."""
+    """Return the curves of ``names``, each once; of long runs ``most`` even steps and each new best have points.
+
+    A part of the axis, ``within``, has as many: steps are even ones of it, amounts those that the whole has there.
+    """
     index, live = workspace.index, workspace.live()
+    between = within if within is not None and by is Axis.STEP else (0, 2**62)
 
     def curve(run: RunRow) -> RunCurve:
-        rows = event_pages.curve_rows(index, run.name, most, with_spending=by is not Axis.STEP)
-        is_hard = run.metric == Metric.HARD.value
-        points = tuple(
-            CurvePoint(
-                row=row.row,
-                x={Axis.STEP: row.row.step, Axis.CALL: row.calls, Axis.DOLLAR: row.usd}[by],
-                score=row.score,
-                interval=wilson_interval(row.score, row.items) if is_hard and row.items else None,
-                is_mark=is_mark(row.row),
-            )
-            for row in rows
-        )
-        return RunCurve(run=run, by=by, points=points, left_out=queries.events_of(index, run.name) - len(points))
+        rows = event_pages.curve_rows(index, run.name, most, with_spending=by is not Axis.STEP, between=between)
+        return run_curve(run, rows, queries.events_of(index, run.name), by, within)
 
     runs = dict.fromkeys(find_run(workspace, name) for name in names)
     return tuple(curve(row) for run in runs if (row := queries.run_row(index, run, live)) is not None)
+
+
+def baseline(workspace: Workspace, name: str) -> Baseline:
+    """Return the version ``name``, or the best one of the run ``name``, with its score on the selection split."""
+    row = queries.run_row(workspace.index, name, {})
+    if row is not None:
+        return Baseline(f"{name}/{version_label(row.best_version)}", row.best_score)
+    event = event_in(workspace, name)
+    if event.score is None:
+        raise UsageError(f"{event.address} has no score of its own", hint="name a run, or a version that was measured")
+    return Baseline(str(event.address), event.score)
 
 
 def cost_by_stretch(workspace: Workspace, run: str, most: int) -> tuple[spending.SpentStretch, ...]:

@@ -5,21 +5,23 @@ Lines and signs differ by more than their colour. ``report/templates/curve.html`
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import count, groupby, pairwise
 from math import ceil, floor
 from typing import Final, NamedTuple
 
+from skillgit.domain.evaluation import Metric
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.statistics import wilson_interval
+from skillgit.index.event_pages import CurveRow
 from skillgit.index.rows import LogRow, RunRow
 from skillgit.view import event_marks, numbers
 from skillgit.view.event_marks import Entry
+from skillgit.view.table import Cell, Column, Table
 from skillgit.view.text import fit, one_line
 
-POINTS: Final = 800  # decisions that are drawn, the newest ones
 RUNS: Final = 6  # that have a line, a sign and a colour of their own
 _SPREAD: Final = 0.55  # the part of a step's width that several events of one step are spread over
 _LETTER: Final = 6.3  # about how wide a letter of a tip is
@@ -60,6 +62,82 @@ class RunCurve:
         """Where the newest event is on the axis."""
         return self.points[-1].x if self.points else 0.0
 
+    def thinned(self, most: int) -> RunCurve:
+        """Return about ``most`` of the points: even ones, the first, the last, each new best and the lowest."""
+        every, highest, kept = -(-len(self.points) // most), -1.0, []
+        lowest = min((point.score for point in self.points), default=0.0)
+        for number, point in enumerate(self.points):
+            is_peak = point.score > highest
+            if is_peak or number % every == 0 or point is self.points[-1] or point.score == lowest < highest:
+                kept.append(point)
+                lowest = -1.0 if point.score == lowest else lowest
+            highest = max(highest, point.score)
+        return replace(self, points=tuple(kept), left_out=self.left_out + len(self.points) - len(kept))
+
+
+def run_curve(
+    run: RunRow, rows: Sequence[CurveRow], events: int, by: Axis = Axis.STEP, within: Range | None = None
+) -> RunCurve:
+    """Return the curve of ``rows``, which are those of ``run`` or a part of its ``events``.
+
+    Of a part of the axis, ``within``, the point before it counts too: its score is the one that the part begins with.
+    """
+    is_hard = run.metric == Metric.HARD.value
+    points = [
+        CurvePoint(
+            row=row.row,
+            x={Axis.STEP: row.row.step, Axis.CALL: row.calls, Axis.DOLLAR: row.usd}[by],
+            score=row.score,
+            interval=wilson_interval(row.score, row.items) if is_hard and row.items else None,
+            is_mark=is_mark(row.row),
+        )
+        for row in rows
+    ]
+    if within is not None:
+        before = [replace(point, x=within[0], is_mark=False) for point in points if point.x < within[0]]
+        points = [*before[-1:], *(point for point in points if within[0] <= point.x <= within[1])]
+    return RunCurve(run=run, by=by, points=tuple(points), left_out=0 if within else events - len(points))
+
+
+Range = tuple[float, float]
+"""From where to where on the axis."""
+
+
+class Baseline(NamedTuple):
+    """A version whose score is drawn across, for comparison."""
+
+    name: str
+    score: float
+
+
+NUMBERS: Final[Table[tuple[RunCurve, CurvePoint]]] = Table(
+    columns=(
+        Column("", head="run", show=lambda row: row[0].run.name, only_if=lambda whole, _: len(whole) > 1),
+        Column(
+            "", head="event", show=lambda row: Cell(row[1].row.label, link=("run", row[0].run.name, row[1].row.label))
+        ),
+        Column("", head="at", show=lambda row: _amount(row[0].by, row[1].x), right=True),
+        Column("", head="its score", show=lambda row: event_marks.score(Entry.of_row(row[1].row)).strip(), right=True),
+        Column("", head="against", show=lambda row: numbers.score(_foot(row[1].row)), right=True),
+        Column("", head="run at", show=lambda row: numbers.score(row[1].score), right=True),
+        Column(
+            "",
+            head="95 %",
+            show=lambda row: " to ".join(map(numbers.score, row[1].interval or ())),
+        ),
+    )
+)
+"""What a drawing shows, as numbers; ``whole`` is its curves."""
+
+
+def _amount(by: Axis, x: float) -> str:
+    return numbers.money(x) if by is Axis.DOLLAR else numbers.count(round(x))
+
+
+def _foot(row: LogRow) -> float | None:
+    """Return the score that an event's own was compared with."""
+    return None if row.delta is None else (row.score or 0.0) - row.delta
+
 
 _UNMARKED = frozenset({EventKind.SLOW_PROPOSED, EventKind.MEASURED, EventKind.RUN_FINISHED})
 
@@ -89,6 +167,8 @@ class Size(NamedTuple):
 
 
 _SIZES: Final = {"wide": Size(1040, 380), "narrow": Size(380, 300)}
+_MOST: Final = {"wide": 240, "narrow": 60}  # points of a run in a drawing, besides new bests
+_BASELINE_WIDTH: Final = 110
 _OVERLAY_SIZES: Final = {"wide": Size(1040, 380, right=150, top=16), "narrow": Size(380, 300, right=64, top=16)}
 
 
@@ -125,13 +205,27 @@ class RunLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Curve:
+    """A drawing.
+
+    Attributes:
+        ends: The amounts at its left and right end.
+        curves: What is drawn, whose points are the rows of :data:`NUMBERS`.
+        baseline: The height and the name of the line across.
+    """
+
     size: Size
     unit: str
+    ends: Range
+    curves: tuple[RunCurve, ...]
+    baseline: tuple[float, str] | None
     lines: tuple[RunLine, ...]
     scores: tuple[tuple[float, str], ...]  # place and score of the lines across
     ticks: tuple[tuple[float, str], ...]  # place and amount of the numbers below
     epochs: tuple[tuple[float, float, int], ...] = ()  # begin, end and number of each epoch
-    left_out: int = 0  # how many older decisions are not drawn
+
+    @property
+    def rows(self) -> list[tuple[RunCurve, CurvePoint]]:
+        return [(curve, point) for curve in self.curves for point in curve.points]
 
 
 class _Track(NamedTuple):
@@ -144,45 +238,49 @@ class _Track(NamedTuple):
     label: str = ""
 
 
-def course(
-    run: str, rows: Sequence[LogRow], counts: Mapping[int, int], most: Sequence[int] = (POINTS, POINTS)
-) -> dict[str, Curve]:
+def course(curve: RunCurve, within: Range | None = None, baseline: Baseline | None = None) -> dict[str, Curve]:
     """Return the drawings of one run for ``wide`` and ``narrow`` windows; none without scores.
 
-    ``counts`` are the items behind the score of each version, for Wilson intervals. ``most`` decisions are drawn.
+    While the run is open, its axes hold still: they have the steps to come and every possible score.
     """
-    decisions = [row for row in rows if is_mark(row)]
-    drawings = {}
-    for (name, size), limit in zip(_SIZES.items(), most, strict=True):
-        window = decisions[-limit:]
-        if not window:
+    run, drawings = curve.run, {}
+    planned = 0 if run.outcome else run.total_steps
+    first, last = (0, max(planned, round(curve.end), 1)) if within is None else map(round, within)
+    for name, size in _SIZES.items():
+        shown = curve.thinned(_MOST[name])
+        if not shown.points:
             continue
         x_of: dict[str, float] = {}  # several events of one step are spread over a part of its width
-        for step, same in groupby(window, key=lambda row: row.step):
+        for step, same in groupby(shown.points, key=lambda point: point.row.step):
             group = list(same)
-            x_of |= {row.commit: step + _SPREAD * number / len(group) for number, row in enumerate(group)}
-        versions = [(row, row.score or 0.0, counts.get(row.version)) for row in window if row.version is not None]
-        stair = [
-            (x_of[row.commit], score, wilson_interval(score, items) if items and row.score is not None else None)
-            for row, score, items in versions
+            x_of |= {
+                point.row.commit: max(first, step + _SPREAD * number / len(group)) for number, point in enumerate(group)
+            }
+        stair = [(x_of[point.row.commit], point.score, point.interval) for point in shown.points]
+        marks = [
+            (point.row, x_of[point.row.commit], _shape(Entry.of_row(point.row)), point.row.label)
+            for point in shown.points
+            if point.is_mark
         ]
-        first, last = window[0].step, max(window[-1].step, window[0].step + 1)
-        marks = [(row, x_of[row.commit], _shape(Entry.of_row(row)), row.label) for row in window]
         every = max(1, round(stride(last - first, size.width // 64)))
-        by_epoch: dict[int, list[int]] = {}
-        for row in window:
-            if row.epoch:
-                by_epoch.setdefault(row.epoch, []).append(row.step)
+        by_epoch: dict[int, int] = {}
+        for point in shown.points:
+            if point.row.epoch:
+                by_epoch[point.row.epoch] = point.row.step
+        corners = [
+            max(first, min(shown.points[0].row.step - 1, 0) + _SPREAD),
+            *(step + _SPREAD for step in by_epoch.values()),
+        ]
         drawings[name] = _drawn(
             size,
-            [_Track(run, stair, marks, last + _SPREAD)],
+            [_Track(run.name, stair, marks, min(last, curve.end) + _SPREAD)],
             (first, last + _SPREAD),
             "step",
             [(step, str(step)) for step in range(ceil(first / every) * every, last + 1, every)],
-            epochs=[
-                (max(first, min(steps) - 1 + _SPREAD), max(steps) + _SPREAD, epoch) for epoch, steps in by_epoch.items()
-            ],
-            left_out=len(decisions) - len(window),
+            epochs=[(begin, stop, epoch) for (begin, stop), epoch in zip(pairwise(corners), by_epoch, strict=True)],
+            curves=(shown,),
+            baseline=baseline,
+            is_still=not run.outcome,
         )
     return drawings
 
@@ -199,12 +297,15 @@ def _shape(entry: Entry) -> str:
             return event_marks.look_of(entry.kind, entry.decision).sign
 
 
-def overlaid(curves: Sequence[RunCurve]) -> dict[str, Curve]:
+def overlaid(
+    curves: Sequence[RunCurve], within: Range | None = None, baseline: Baseline | None = None
+) -> dict[str, Curve]:
     """Return the drawings of at most :data:`RUNS` curves over each other; none without a score."""
     curves = [curve for curve in curves[:RUNS] if curve.points]
     if not curves:
         return {}
-    by, end = curves[0].by, max(curve.end for curve in curves) or 1.0
+    by = curves[0].by
+    first, end = within or (0.0, max(curve.end for curve in curves) or 1.0)
     has_bands = len(curves) <= 2  # noqa: PLR2004 - several bands over each other hide the lines
     drawings = {}
     for name, size in _OVERLAY_SIZES.items():
@@ -222,10 +323,11 @@ def overlaid(curves: Sequence[RunCurve]) -> dict[str, Curve]:
             )
             for curve in curves
         ]
-        every = stride(end, size.width // 100 + 2)
-        amounts = [every * number for number in range(floor(end / every + 1e-9) + 1)]
-        words = [numbers.money(at) if by is Axis.DOLLAR else numbers.count(round(at)) for at in amounts]
-        drawings[name] = _drawn(size, tracks, (0, end), UNITS[by], [*zip(amounts, words, strict=True)])
+        every = stride(end - first, size.width // 100 + 2)
+        every = every if by is Axis.DOLLAR else max(1.0, every)
+        amounts = [every * number for number in range(ceil(first / every - 1e-9), floor(end / every + 1e-9) + 1)]
+        ticks = [(at, _amount(by, at)) for at in amounts]
+        drawings[name] = _drawn(size, tracks, (first, end), UNITS[by], ticks, curves=tuple(curves), baseline=baseline)
     return drawings
 
 
@@ -236,13 +338,19 @@ def _drawn(
     unit: str,
     ticks: Sequence[tuple[float, str]],
     *,
+    curves: tuple[RunCurve, ...],
+    baseline: Baseline | None,
     epochs: Sequence[tuple[float, float, int]] = (),
-    left_out: int = 0,
+    is_still: bool = False,
 ) -> Curve:
-    """Return the drawing of ``tracks``, with amounts between ``ends`` from left to right."""
+    """Return the drawing of ``tracks``, with amounts between ``ends`` left to right; of any score if ``is_still``."""
+    if baseline is not None:  # its name is beside the axes
+        size = size._replace(right=max(size.right, _BASELINE_WIDTH))
     stairs = [step for track in tracks for step in track.stair]
     values = [row.known.value for track in tracks for row, *_ in track.marks if row.known is not None]
     values += [value for _, score, interval in stairs for value in (score, *(interval or ()))]
+    values += [0.0, 1.0] if is_still else []
+    values += [baseline.score] if baseline is not None else []
     tick = max(0.01, stride(max(values) - min(values), 5))
     low = floor(min(values) / tick + 1e-9)
     high = max(low + 1, ceil(max(values) / tick - 1e-9))
@@ -291,7 +399,7 @@ def _drawn(
             x=place_x,
             y=place_y,
             shape=shape,
-            foot=place_y if row.delta is None else y((row.score or 0.0) - row.delta),
+            foot=place_y if (foot := _foot(row)) is None else y(foot),
             words=words,
             tip=(round(tip_x, 1), round(tip_y, 1), round(width, 1)),
         )
@@ -311,7 +419,9 @@ def _drawn(
         scores=tuple((y(number * tick), f"{number * tick:.2f}".removeprefix("0")) for number in range(low, high + 1)),
         ticks=tuple((x(at), words) for at, words in ticks),
         epochs=tuple((x(begin), x(stop), epoch) for begin, stop, epoch in epochs),
-        left_out=left_out,
+        ends=ends,
+        curves=curves,
+        baseline=None if baseline is None else (y(baseline.score), fit(baseline.name, size.right // 8)),
     )
 
 

@@ -1,7 +1,11 @@
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+
 import pytest
 from asking import ask
+from read_page import number, parsed, rows, text
 from sample_run import RUN, write_run
 
 from skillgit.app.history.cost import cost
@@ -9,8 +13,10 @@ from skillgit.app.history.log import log
 from skillgit.app.history.requests import LogRequest
 from skillgit.domain.cost import Grouping
 from skillgit.errors import RevisionNotFoundError
+from skillgit.index.event_pages import CurveRow
 from skillgit.verbs.browse import curves
-from skillgit.view.curve import Axis
+from skillgit.view.curve import Axis, Baseline, course, overlaid, run_curve
+from skillgit.web.rendering import environment
 
 pytestmark = pytest.mark.usefixtures("records")
 
@@ -50,3 +56,65 @@ def test_curves_are_in_the_order_in_which_they_are_asked_for(context, repo):
     assert [curve.run.name for curve in ask(curves, context, ["other", RUN, "other"])] == ["other", RUN]
     with pytest.raises(RevisionNotFoundError, match="no run 'third'"):
         ask(curves, context, [RUN, "third"])
+
+
+def long_run(context, steps: int, outcome: str):
+    """Return the curve of a run of ``steps`` whose scores go up and down."""
+    (sample,) = ask(curves, context, [RUN])
+    first, rejected = sample.points[0].row, next(point.row for point in sample.points if point.row.version is None)
+    made, standing = [], 0.4
+    for step in range(steps + 1):
+        score = (7 * step % 20) / 20
+        is_version = step == 0 or score > standing or step % 97 == 0
+        row = replace(first if is_version else rejected, step=step, score=score, delta=None, bound=None)
+        standing = score if is_version else standing
+        made.append(CurveRow(replace(row, commit=f"{step:040}", epoch=step // 50 + 1), standing, 20, step * 3, 0.0))
+    run = replace(sample.run, outcome=outcome, steps=steps, total_steps=steps + 90)
+    return run_curve(run, made, len(made))
+
+
+def scale(places: dict[float, float]):
+    """Return what turns places of a drawing into amounts, by two that are written beside an axis."""
+    (low, at), (high, stop) = min(places.items()), max(places.items())
+    return lambda place: at + (float(place) - low) / ((high - low) or 1) * (stop - at)
+
+
+@pytest.mark.parametrize(
+    ("steps", "outcome", "within"),
+    [(1, "", None), (5, "improved", None), (410, "improved", None), (410, "", None), (410, "improved", (100, 140))],
+)
+def test_a_drawing_has_all_of_its_run_and_nothing_that_is_not_in_its_table(context, steps, outcome, within):
+    curve = long_run(context, steps, outcome)
+    if within is not None:
+        curve = run_curve(curve.run, [CurveRow(p.row, p.score, 20, 0, 0.0) for p in curve.points], 0, within=within)
+    template = environment().get_template("curve.html").make_module({})
+    for drawings in (course(curve, within, Baseline("other/v1", 0.3)), overlaid([curve, curve], within)):
+        page = parsed(f"<!DOCTYPE html><title>curve</title>{template.plot(drawings, 'name', 'title')}")
+        cells = [row[-6:] for row in rows(page)]
+        standings = {float(row[4]) for row in cells}
+        own = {number(shown) for row in cells for shown in row[2:4] if shown != "–"}  # noqa: RUF001 - a dash
+        for svg in (element for element in page.iter("svg") if element.get("data-ends")):
+            left, right, *_ = map(float, svg.get("data-axes").split())
+            groups = {element.get("class"): element for element in svg.iter("g")}
+            score = scale({float(one.get("y")) - 4: float(text(one)) for one in groups["grid"].iter("text")})
+            lines = [one for one in svg.iter("path") if one.get("class") in {"line", "run-line"}]
+            for line in lines:
+                corners = re.findall(r"[ML]([\d.]+) ([\d.]+)H([\d.]+)", line.get("d"))
+                assert float(corners[0][0]) == left, "it begins where the axis does"
+                assert {round(score(y), 2) for _, y, _ in corners} <= standings
+                if within is None:
+                    share = (float(corners[-1][2]) - left) / (right - left)
+                    begin, end = map(float, svg.get("data-ends").split())
+                    assert begin == 0
+                    assert begin + share * (end - begin) == pytest.approx(steps, abs=1), "and ends where the run does"
+                    assert (end > steps + 80) is (not outcome and line.get("class") == "line"), "with the steps to come"
+            marks = list(svg.iter("use"))
+            assert marks
+            assert {round(score(one.get("y")), 2) for one in marks} <= own
+            for leader in (one for one in svg.iter("path") if one.get("class") == "lead-out"):
+                assert min(map(float, re.findall(r"[ML]([\d.]+)", leader.get("d")))) > right, "no label is data"
+            for label in svg.iter("text"):
+                if label.get("class") == "run-label":
+                    assert float(label.get("x")) > right
+        kept = {float(row[4]) for row in cells}
+        assert {max(p.score for p in curve.points), min(p.score for p in curve.points)} <= kept, "extremes stay"

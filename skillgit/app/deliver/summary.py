@@ -18,7 +18,8 @@ from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.gate_decision import Verdict
 from skillgit.domain.statistics import too_few_items, wilson_interval
 from skillgit.errors import RevisionNotFoundError
-from skillgit.index import queries, version_queries
+from skillgit.index import event_pages, queries, version_queries
+from skillgit.index.event_pages import CurveRow
 from skillgit.index.rows import LogRow, RunRow
 from skillgit.store.history_reader import read_commit
 
@@ -65,7 +66,8 @@ class RunSummary:
     rows: tuple[LogRow, ...]  # its events, oldest first; of many the newest ones, where no more were asked for
     best: LogRow
     progress: tuple[SplitProgress, ...]  # the seed and the best version on the selection and on the test split
-    score_counts: Mapping[int, int]  # version to how many selection items its score is a mean of
+    course: tuple[CurveRow, ...]  # how it went from its beginning to its end; of many events some
+    events: int  # how many it has
     items: ItemDiff | None  # the seed and the best version item by item; absent where outcomes are not known here
     skip_count: int  # steps that ended without a candidate
     verdict: Verdict | None  # what a gate of its steps decided; absent if no candidate came as far as one
@@ -88,7 +90,6 @@ def summary(
     if row is None or best is None or start is None:
         raise RevisionNotFoundError(f"run {name} has no beginning here", hint="skillgit fsck")
     rows = queries.log_rows(workspace.index, name, limit=most)
-    score_counts = version_queries.scored_items(workspace.index, name, (entry.version for entry in rows))
     last = version_queries.finished_commits(workspace.index, name)[:1]
     finish = next((read_commit(workspace.repo, commit).event for commit in last), None)
     gate_rows = queries.log_rows(workspace.index, name, kinds=_GATED, limit=_LOOKED_AT)
@@ -102,7 +103,8 @@ def summary(
         rows=rows[::-1],
         best=best,
         progress=progress(workspace, row, start.models.target),
-        score_counts=score_counts,
+        course=event_pages.curve_rows(workspace.index, name, event_pages.STEPS),
+        events=queries.events_of(workspace.index, name),
         items=or_none(lambda: item_differences.items(workspace, f"{name}/v0", f"{name}/{version_label(best.version)}")),
         skip_count=skip_count,
         verdict=verdict,

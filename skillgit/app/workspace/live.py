@@ -17,7 +17,7 @@ from skillgit.domain.cost import Cost
 from skillgit.domain.outcomes import Failing
 from skillgit.domain.run_progress import RunProgress
 from skillgit.errors import NotFoundError
-from skillgit.index import queries, version_queries
+from skillgit.index import event_pages, queries
 from skillgit.index.log_filter import Selection
 from skillgit.index.rows import LogRow, RunRow
 from skillgit.lazy import loaded_on_use
@@ -229,7 +229,8 @@ class LiveHistory:
 
     run: RunRow
     rows: tuple[LogRow, ...]  # its newest events, oldest first
-    score_counts: Mapping[int, int]  # version to the items that its score is of
+    course: tuple[event_pages.CurveRow, ...]  # its scores from its beginning on
+    events: int  # how many it has
 
 
 def live_history(workspace: Workspace, run: str, most: int) -> LiveHistory | None:
@@ -238,5 +239,7 @@ def live_history(workspace: Workspace, run: str, most: int) -> LiveHistory | Non
     if row is None:
         return None
     rows = queries.selected_rows(workspace.index, Selection(run=run), most)
-    counts = version_queries.scored_items(workspace.index, run, (entry.version for entry in rows))
-    return LiveHistory(run=row, rows=tuple(reversed(rows)), score_counts=counts)
+    course = event_pages.curve_rows(workspace.index, run, event_pages.STEPS)
+    return LiveHistory(
+        run=row, rows=tuple(reversed(rows)), course=course, events=queries.events_of(workspace.index, run)
+    )

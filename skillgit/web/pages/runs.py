@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import accumulate, groupby
+from math import inf
 from typing import Any, Final
 
 from skillgit.app.history.requests import LogRequest
@@ -25,7 +26,7 @@ from skillgit.verbs.report import IN_SHORT, RUN_REPORT, ReportRequest, SummaryRe
 from skillgit.verbs.runs import RUNS, RunsRequest
 from skillgit.view import log, numbers
 from skillgit.view.curve import RUNS as CURVES
-from skillgit.view.curve import UNITS, Axis, overlaid
+from skillgit.view.curve import UNITS, Axis, Baseline, Range, course, overlaid
 from skillgit.view.runs import RUNS as LIST
 from skillgit.view.runs import state
 from skillgit.view.surface import UNICODE, Screen
@@ -34,12 +35,10 @@ from skillgit.web.rendering import Answer, Page, Visit, address, download, page,
 
 SHOWN: Final = 30  # runs of a page
 EVENTS: Final = 60  # events of a page
-_CURVE_POINTS: Final = 100
+_OVERLAID: Final = 100  # points of each of several curves, besides new bests
 _CHOICES: Final = ("skill", "state", "environment", "model")
 _SPARK: Final = (96, 26)
 _GRAPH: Final = 24  # columns of the graph of events
-_WIDE, _NARROW = 160, 60  # decisions that the curve of a run shows, the newest ones
-_READ: Final = 240  # events that are read for them
 _RULES: Final = 40
 BARS: Final = 60  # of costs
 _LABELS: Final = 20
@@ -56,6 +55,7 @@ def runs_page(visit: Visit) -> Answer:
     filters = [*filter(None, words), *(f"{name}={visit.value(name)}" for name in _CHOICES if visit.value(name))]
     offset = visit.number("from")
     request = RunsRequest(filters=tuple(filters), sort=sort)
+    within, baseline = _view(visit)
     listing = RUNS.ask(visit.workspace, request)
     if not listing.total and not listing.unreadable and visit.access.operates:
         return redirect(address("new"))
@@ -64,7 +64,7 @@ def runs_page(visit: Visit) -> Answer:
     except ValueError:
         raise UsageError("curves run along steps, calls or dollars", hint=f"by={'|'.join(Axis)}") from None
     names = shown_runs[:CURVES]
-    lines = browse.curves(visit.workspace, names, by, most=_CURVE_POINTS) if names else ()
+    lines = browse.curves(visit.workspace, names, by, within=within) if names else ()
     rows = listing.rows[offset : offset + SHOWN]
     columns, cells = LIST.drawn(rows, Surface.PAGE, now=visit.context.clock())
     query = {name: visit.value(name) for name in ("q", *_CHOICES, "sort") if visit.value(name)}
@@ -84,7 +84,8 @@ def runs_page(visit: Visit) -> Answer:
         choices=dict(zip(_CHOICES, (listing.skills, states, listing.environments, listing.models), strict=True)),
         chosen=shown_runs,
         curves=lines,
-        drawings=overlaid(lines),
+        drawings=overlaid([line.thinned(_OVERLAID) for line in lines], within, baseline),
+        looks={name: visit.value(name) for name in ("within", "base") if visit.value(name)},
         by=by,
         axes={
             axis: UNITS[axis]
@@ -94,6 +95,20 @@ def runs_page(visit: Visit) -> Answer:
         left_out=max(0, len(shown_runs) - CURVES),
         most=CURVES,
     )
+
+
+def _view(visit: Visit) -> tuple[Range | None, Baseline | None]:
+    """Return the part of the axis and the baseline that the address of a page with curves names."""
+    within, name = None, visit.value("base").strip()
+    if text := visit.value("within"):
+        try:
+            first, last = map(float, text.split("-"))
+        except ValueError:
+            raise UsageError(f"'{text}' is not a part of the axis", hint="within=FIRST-LAST, as within=20-60") from None
+        if not 0 <= first < last < inf:
+            raise UsageError(f"'{text}' is not a part of the axis", hint="name the smaller end first")
+        within = (first, last)
+    return within, browse.baseline(visit.workspace, name) if name else None
 
 
 def sparks(courses: Mapping[str, Sequence[float]]) -> Mapping[str, str]:
@@ -111,8 +126,10 @@ def sparks(courses: Mapping[str, Sequence[float]]) -> Mapping[str, str]:
 
 @page("/run/{run}")
 def run_page(visit: Visit) -> Answer:
-    in_short = IN_SHORT.ask(visit.workspace, SummaryRequest(run=visit.parameters["run"], newest=_READ))
+    in_short = IN_SHORT.ask(visit.workspace, SummaryRequest(run=visit.parameters["run"]))
     run_summary = in_short.summary
+    within, baseline = _view(visit)
+    (line,) = browse.curves(visit.workspace, [run_summary.run.name], within=within)
     run, best = run_summary.run, version_label(run_summary.best.version)
     lines = in_short.text.lines if in_short.text is not None else ()
     by_number = {row.line: row for row in lines}
@@ -128,12 +145,12 @@ def run_page(visit: Visit) -> Answer:
         "run.html",
         run.name,
         IN_SHORT.words(SummaryRequest(run=run.name, output="-")),
-        **dict[str, Any](report_page.header(run_summary, _WIDE, _NARROW)),
+        **dict[str, Any](report_page.header(run_summary) | {"drawings": course(line, within, baseline)}),
+        looks={name: visit.value(name) for name in ("within", "base") if visit.value(name)},
         report=run_summary,
         best=best,
         rule_rows=rule_rows[:_RULES],
         rules_left_out=max(0, len(rule_rows) - _RULES),
-        more_events=len(run_summary.rows) == _READ,
         state={
             "words": "being trained" if run.running_pid else run.words or "not finished",
             "tone": "good" if run.outcome == "improved" else "open",

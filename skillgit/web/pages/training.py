@@ -34,7 +34,6 @@ from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.ids import check_run_name
 from skillgit.domain.text_diff import DiffAllowance
 from skillgit.errors import NotFoundError, SkillgitError, UsageError
-from skillgit.report.page import plotted
 from skillgit.verbs.config_form import FormSection, chosen_config, configurations, form_of, of_owner_only
 from skillgit.verbs.diff import TEXT_DIFF, DiffRequest
 from skillgit.verbs.log import LOG
@@ -43,6 +42,7 @@ from skillgit.verbs.setup import CHECKUP, Checkup, DoctorRequest
 from skillgit.verbs.train import TRAIN
 from skillgit.verbs.verb import Plan
 from skillgit.view import numbers
+from skillgit.view.curve import course, run_curve
 from skillgit.view.progress import steps_at
 from skillgit.web.rendering import Answer, Page, Stream, Visit, address, fragment, page, redirect
 
@@ -190,7 +190,6 @@ def _findings(visit: Visit, choice: RunChoice) -> Findings:
     return Findings(plan, CHECKUP.ask(visit.workspace, request))
 
 
-EVENTS: Final = 400  # on the curve at most, the newest ones
 LINES: Final = 40  # of the log
 _CHANGES: Final = frozenset({EventKind.ACCEPTED, EventKind.REJECTED, EventKind.SLOW_MERGED})
 _DRAWN_EVERY_S: Final = 2.0  # what the history says, at most: a fast run writes several events a second
@@ -311,14 +310,14 @@ def _caps(snapshot: LiveProgress) -> Iterator[tuple[str, float, float, float | N
 
 def _recorded(workspace: Workspace, run: str) -> dict[str, Any]:
     """Return what the history says."""
-    history = live_history(workspace, run, EVENTS)
+    history = live_history(workspace, run, LINES)
     rows = history.rows if history is not None else ()
-    drawings = {} if history is None else plotted(history.run, rows, history.score_counts)
+    drawings = {} if history is None else course(run_curve(history.run, history.course, history.events))
     newest = next((row for row in reversed(rows) if row.kind in _CHANGES), None)
     change = newest and TEXT_DIFF.ask(workspace, DiffRequest(a=newest.commit))
     return {
         "row": history.run if history is not None else None,
-        "rows": rows[::-1][:LINES],
+        "rows": rows[::-1],
         "drawings": drawings,
         "newest": newest,
         "difference": DiffAllowance().take(change.files) if change else None,

@@ -172,6 +172,64 @@ function marked(form, answer) {
   }
 }
 
+// --- Zoom: drawing over a curve, or a key on it, asks for that part of the axis; the address keeps it.
+
+function zoom(figure) {
+  const svg = [...figure.querySelectorAll("svg.curve")].find((one) => one.getBoundingClientRect().width) || figure.querySelector("svg.curve");
+  const [first, last] = svg.dataset.ends.split(" ").map(Number);
+
+  function show(from, to) {
+    const query = new URLSearchParams(location.search);
+    const digits = last - first > 10 ? 0 : 3;
+    if (from === null) query.delete("within");
+    else query.set("within", `${+Math.max(0, from).toFixed(digits)}-${+to.toFixed(digits)}`);
+    query.set("focus", "curve");
+    location.search = query;
+  }
+
+  if (new URLSearchParams(location.search).get("focus") === "curve") figure.focus({ preventScroll: false });
+  figure.addEventListener("keydown", (event) => {
+    if (event.target !== figure || event.ctrlKey || event.metaKey || event.altKey) return;
+    const width = last - first;
+    const parts = { "+": [first + width / 4, last - width / 4], "-": [first - width / 2, last + width / 2], ArrowLeft: [first - Math.min(first, width / 2), last - Math.min(first, width / 2)], ArrowRight: [first + width / 2, last + width / 2], 0: [null, null] }[event.key];
+    if (!parts || (event.key === "+" && width <= 2)) return;
+    event.preventDefault();
+    show(...parts);
+  });
+  for (const drawing of figure.querySelectorAll("svg.curve")) {
+    const [left, right, top, bottom] = drawing.dataset.axes.split(" ").map(Number);
+    const place = (event) => Math.min(right, Math.max(left, new DOMPoint(event.clientX, event.clientY).matrixTransform(drawing.getScreenCTM().inverse()).x));
+    const amount = (x) => first + ((x - left) / (right - left)) * (last - first);
+    let start = null;
+    let brush = null;
+    drawing.addEventListener("pointerdown", (event) => {
+      if (event.button || event.target.closest("a")) return;
+      event.preventDefault();
+      start = place(event);
+      drawing.setPointerCapture(event.pointerId);
+      brush = document.createElementNS("http://www.w3.org/2000/svg", "rect");
+      brush.setAttribute("class", "brush");
+      brush.setAttribute("y", top);
+      brush.setAttribute("height", bottom - top);
+      drawing.append(brush);
+    });
+    drawing.addEventListener("pointermove", (event) => {
+      if (start === null) return;
+      brush.setAttribute("x", Math.min(start, place(event)));
+      brush.setAttribute("width", Math.abs(place(event) - start));
+    });
+    for (const name of ["pointerup", "pointercancel"]) {
+      drawing.addEventListener(name, (event) => {
+        if (start === null) return;
+        const ends = [amount(start), amount(place(event))].sort((a, b) => a - b);
+        brush.remove();
+        start = null;
+        if (name === "pointerup" && ends[1] - ends[0] > (last - first) / 100) show(...ends);
+      });
+    }
+  }
+}
+
 // --- Copying, and keys.
 
 function copyable(element) {
@@ -230,4 +288,5 @@ document.addEventListener("submit", (event) => {
 
 document.querySelectorAll("[data-live]").forEach(watch);
 document.querySelectorAll("form[data-check]").forEach(check);
+document.querySelectorAll("[data-zoom]").forEach(zoom);
 document.querySelectorAll("[data-copy]").forEach(copyable);
