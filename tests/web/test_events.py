@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import csv
 import json
 
 import pytest
@@ -28,6 +29,24 @@ def test_the_events_are_those_of_the_log(client, events):
         assert row[7] == event["commit"][:7]
         if event["score"] is not None and event["measured"]:
             assert number(row[2]) == pytest.approx(event["score"], abs=5e-5)
+
+
+def test_tables_come_as_csv_and_all_runs_are_searched(client, repository):
+    everything = json.loads(skillgit("log", "--all", "--json", "--limit", "1000", cwd=repository).out)["events"]
+    assert len({event["run"] for event in everything}) > 1
+    for query, wanted in (
+        ("", everything),
+        ("?q=event:rejected", [one for one in everything if one["kind"] == "rejected"]),
+    ):
+        lines = csv.DictReader(client.get(f"/events.csv{query}").text.splitlines())
+        commits = [event["commit"] for event in wanted]
+        assert [line["commit"] for line in lines] == commits
+        assert [row[7] for row in rows(parsed(client.get(f"/events{query}").text))] == [oid[:7] for oid in commits]
+    runs = json.loads(skillgit("runs", "--json", "--sort", "name", cwd=repository).out)["runs"]
+    lines = csv.DictReader(client.get("/runs.csv?sort=name").text.splitlines())
+    assert [(line["name"], line["best_score"]) for line in lines] == [
+        (run["name"], str(run["best_score"])) for run in runs
+    ]
 
 
 def test_filters_narrow_and_events_have_addresses(client, events):

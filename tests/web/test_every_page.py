@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 
 FILES = {
     "/compare/items.csv",
+    "/events.csv",
+    "/run/{run}/events.csv",
+    "/runs.csv",
     "/run/{run}/live/stream",
     "/run/{run}/report",
     "/run/{run}/{event}/export",
@@ -38,9 +41,11 @@ FILES = {
 }
 """Addresses that answer with something else than a page."""
 QUERIES = {
-    "/": ["", "?sort=cost&q=score>.1", f"?show={RUN}&show={OTHER}&by=call"],
+    "/": ["", "?sort=cost&q=score>.1", f"?show={RUN}&show={OTHER}&by=call&within=20-200&base={RUN}"],
     "/compare": ["", f"?rev={RUN}/v0&rev={RUN}/v1", f"?rev={RUN}&rev={OTHER}&rev={RUN}/v0&view=split"],
     "/new": ["", "?config=demo", f"?from={RUN}"],
+    "/events": ["", "?q=event:rejected"],
+    "/run/{run}": ["", f"?within=2-5&base={OTHER}/v0"],
     "/run/{run}/events": ["", "?q=event:rejected"],
     "/run/{run}/items": ["", "?facet=flaky"],
     "/run/{run}/{event}": ["?view=text&diff=split", "?diff=word"],

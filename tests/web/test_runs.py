@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 
 import httpx2
 import pytest
+from browser import DESK, NEEDS_CHROMIUM, window
 from program import new_repository, skillgit
 from read_page import by_id, number, parsed, rows, text
 from serving import OTHER, serving
@@ -114,3 +116,26 @@ def test_a_run_that_cannot_be_read_is_named(tmp_path, repository):
         told = text(next(element for element in page.iter("section") if element.get("aria-labelledby") == "broken"))
         assert "broken" in told
         assert names(client, "/") == [run["name"] for run in listed(copy)]
+
+
+@pytest.mark.slow
+@NEEDS_CHROMIUM
+def test_in_a_browser_a_curve_is_zoomed_by_hand_and_by_key_and_the_address_keeps_it(served, browser):
+    with window(browser, served, viewport=DESK) as (page, ear):
+        page.goto(f"{served.origin}/run/{RUN}?base={OTHER}")
+        place = page.locator("svg.curve.wide").bounding_box()
+        y = place["y"] + 12
+        page.mouse.move(place["x"] + place["width"] * 0.3, y)
+        page.mouse.down()
+        page.mouse.move(place["x"] + place["width"] * 0.7, y)
+        page.mouse.up()
+        page.wait_for_url("**within=*")
+        first, last = map(float, re.search(r"within=([\d.]+)-([\d.]+)", page.url).groups())
+        assert 0 < first < last < 6
+        assert f"base={OTHER}" in page.url
+        assert page.locator("svg.wide .baseline text").text_content().startswith(OTHER)
+        page.keyboard.press("0")
+        page.wait_for_url(re.compile("^[^=]*base=other&focus=curve$"))
+        page.go_back()
+        page.wait_for_url("**within=*")
+        assert ear.complaints == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import accumulate, groupby
@@ -15,6 +16,7 @@ from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.skill_rules import rules
 from skillgit.errors import UsageError
 from skillgit.index.log_filter import Selection
+from skillgit.index.rows import RunRow
 from skillgit.index.spending import SpentStretch
 from skillgit.report import page as report_page
 from skillgit.verbs import browse
@@ -45,6 +47,7 @@ _LABELS: Final = 20
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 1040, 240, 56, 64, 12, 34
 
 
+@page("/runs.csv")
 @page("/")
 def runs_page(visit: Visit) -> Answer:
     sort, shown_runs = visit.value("sort"), visit.values("show")
@@ -56,6 +59,8 @@ def runs_page(visit: Visit) -> Answer:
     offset = visit.number("from")
     request = RunsRequest(filters=tuple(filters), sort=sort)
     within, baseline = _view(visit)
+    if visit.path.endswith(".csv"):
+        return _csv("runs.csv", LIST.csv(RUNS.ask(visit.workspace, request).rows))
     listing = RUNS.ask(visit.workspace, request)
     if not listing.total and not listing.unreadable and visit.access.operates:
         return redirect(address("new"))
@@ -168,20 +173,58 @@ def report_file(visit: Visit) -> Answer:
 @page("/run/{run}/events")
 def events_page(visit: Visit) -> Answer:
     """List the events of a run, newest first, filtered, with the graph of how they depend on each other."""
-    run, now = browse.find_row(visit.workspace, visit.parameters["run"]), visit.context.clock()
-    kind = visit.value("kind")
+    return _events_page(visit, browse.find_row(visit.workspace, visit.parameters["run"]))
+
+
+@page("/events")
+def all_events_page(visit: Visit) -> Answer:
+    """List the events of all runs, newest first, filtered."""
+    return _events_page(visit, None)
+
+
+@page("/events.csv")
+def all_events_file(visit: Visit) -> Answer:
+    return _events_file(visit, None)
+
+
+@page("/run/{run}/events.csv")
+def events_file(visit: Visit) -> Answer:
+    return _events_file(visit, browse.find_row(visit.workspace, visit.parameters["run"]))
+
+
+def _events_file(visit: Visit, run: RunRow | None) -> Answer:
+    listing = browse.page(visit.workspace, _narrowing(visit, run), 0, sys.maxsize)
+    return _csv("events.csv", log.EVENTS.csv(listing.rows))
+
+
+def _csv(name: str, content: str) -> Answer:
+    return download(name, content.encode(), "text/csv; charset=utf-8")
+
+
+def _narrowing(visit: Visit, run: RunRow | None) -> Selection:
+    """Return which events of a run, or of all, an address means."""
+    now, kind = visit.context.clock(), visit.value("kind")
     text = " ".join(filter(None, (visit.value("q"), f"event:{kind}" if kind else "")))
+    if run is None:
+        return narrowed(Selection(), text, now)
     narrowing = narrowed(Selection(run=run.name), text, now)
-    if narrowing.run != run.name:
-        narrowing = narrowed(Selection(run=run.name), "", now)
+    return narrowing if narrowing.run == run.name else narrowed(Selection(run=run.name), "", now)
+
+
+def _events_page(visit: Visit, run: RunRow | None) -> Page:
+    now, narrowing = visit.context.clock(), _narrowing(visit, run)
     listing = browse.page(visit.workspace, narrowing, visit.number("from"), EVENTS)
     graph = log.draw(listing.rows, browse.beside(visit.workspace, listing.rows), Screen(), _GRAPH)
     return Page(
         "events.html",
         "Events",
         # filters of a log are not those of a list of events; without any both print the same
-        () if narrowing.is_filtered else LOG.words(LogRequest(words=(run.name,), graph=True, limit=EVENTS)),
-        run=run,
+        ()
+        if narrowing.is_filtered
+        else LOG.words(LogRequest(words=(run.name,) if run else (), all_runs=run is None, graph=True, limit=EVENTS)),
+        **dict[str, Any]({"run": run} if run else {}),
+        here=("run", run.name, "events") if run else ("events",),
+        files=("run", run.name, "events.csv") if run else ("events.csv",),
         listing=listing,
         lines=[*zip(listing.rows, graph.rows, strict=True)],
         shown=EVENTS,
