@@ -90,7 +90,8 @@ def launch(person: Person) -> None:
     page.get_by_text("-o train.num_epochs=40").wait_for()
     plan = page.get_by_role("complementary")
     plan.get_by_text("-o train.batch_size=12").wait_for()
-    plan.get_by_text(re.compile(r"at most [\d,]+ calls, about .* tokens")).wait_for()
+    verdict = page.locator("[data-part=verdict]")
+    verdict.get_by_text(re.compile(r"at most [\d,]+ calls, about .* tokens")).wait_for()
     plan.get_by_text(re.compile(r"gains of less than [\d.]+ points")).wait_for()
     person.use(page.get_by_role("button", name="Launch"))
 
