@@ -22,7 +22,7 @@ from skillgit.view.text import one_line
 with loaded_on_use():
     from skillgit.app.deliver import install as installing
     from skillgit.app.deliver import installed, plugin, served
-    from skillgit.app.deliver.export import atif, folder, mlflow, skillopt, tables
+    from skillgit.app.deliver.export import atif, folder, inspect_log, mlflow, skillopt, tables
     from skillgit.app.skill_format import folder_contents
     from skillgit.view import deliveries
 
@@ -147,6 +147,12 @@ def _export(session: VerbSession, request: ExportRequest) -> Answer[object]:
             recorded = atif.export_atif(session.workspace, revision, path)
             numbers = plural(recorded.trajectories, "trajectory", "trajectories")
             return Answer("export-atif/1", recorded, _written(session, recorded.event, recorded.place, numbers))
+        case ExportKind.INSPECT:
+            logs = inspect_log.export_inspect(session.workspace, revision, path)
+            sizes = (plural(logs.logs, "log"), plural(logs.samples, "sample"))
+            lines = [*_written(session, logs.event, logs.place, *sizes)]
+            command = f"inspect view --log-dir {quote(logs.place)}"
+            return Answer("export-inspect/1", logs, [*lines, following((command,), session.screen)])
         case ExportKind.SKILLOPT:
             layout = skillopt.export_layout(session.workspace, revision, path)
             notes = () if session.form is Form.JSON else [(remark, "") for remark in layout.remarks]

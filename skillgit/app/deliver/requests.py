@@ -47,6 +47,7 @@ class ExportKind(StrEnum):
     MLFLOW = "mlflow"
     WELL_KNOWN = "well-known"
     ATIF = "atif"
+    INSPECT = "inspect"
 
 
 class RunTable(StrEnum):
@@ -109,7 +110,8 @@ class ExportRequest(OfSkill):
 
     As well-known, the skills of REV are written for a web space, below DIR/.well-known.
 
-    As atif, DIR gets a trajectory for each rollout that is recorded of REV, in the format ATIF 1.7.
+    As atif, DIR gets a trajectory for each rollout that is recorded of REV, in the format ATIF 1.7. As inspect,
+    it gets a log of Inspect for each split that REV measured, and for its train items.
 
     The other kinds write the run of REV: skillopt as an output directory of SkillOpt, csv as tables, mlflow into the
     file store DIR. --json without DIR prints the run as one document.

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from yaml.nodes import MappingNode
 
 
+PROTOCOLS = "io.modelcontextprotocol/"  # how keys under ``metadata`` begin that MCP keeps for itself (SEP-2640)
 VERSION = "version"  # the key under ``metadata`` that holds the version of a release
 _TAKEN = frozenset({"key-unknown", "key-not-text", "value-flow", "compatibility-missing", "compatibility-length"})
 """Errors that validators report and that do not prevent using the skill: the frontmatter belongs to people."""

@@ -13,7 +13,7 @@ from posixpath import normpath
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
-from skillgit.app.skill_format.frontmatter import is_installers, metadata_of, read_head
+from skillgit.app.skill_format.frontmatter import PROTOCOLS, is_installers, metadata_of, read_head
 from skillgit.app.skill_format.lint_rules import (
     BODY_TOKENS,
     CHARACTERS_PER_TOKEN,
@@ -208,6 +208,8 @@ def _document_faults(name: str, texts: Mapping[str, str], files: Collection[str]
             yield broken("licence-file", DOCUMENT, head.lines["license"], message)
     if keys := sorted(filter(is_installers, metadata_of(head.fields))):
         yield broken("installed-metadata", DOCUMENT, head.lines["metadata"], f"metadata hold {', '.join(keys)}")
+    if keys := sorted(key for key in metadata_of(head.fields) if key.startswith(PROTOCOLS)):
+        yield broken("reserved-metadata", DOCUMENT, head.lines["metadata"], f"metadata hold {', '.join(keys)}")
     body, above = text.removeprefix(block), block.count("\n")
     lines, tokens = text.count("\n") + (not text.endswith("\n")), ceil(len(body) / CHARACTERS_PER_TOKEN)
     if not body.strip():

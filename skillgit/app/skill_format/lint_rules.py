@@ -114,6 +114,10 @@ RULES: Final = {
         "Metadata hold nothing that an installer wrote.",
         "remove the keys github-... and local-path: they belong to an installed copy",
     ),
+    "reserved-metadata": _WARNING(
+        "Metadata hold no keys that the Model Context Protocol keeps for itself.",
+        "rename the keys io.modelcontextprotocol/...: clients may read them as the protocol's own",
+    ),
     "licence-file": _ERROR(
         "A file that the license names is in the folder.", "add the file, or name the licence alone"
     ),

@@ -75,6 +75,7 @@ BROKEN = {
     "compatibility-length": ("SKILL.md", 4, with_keys(f"{NAMED}compatibility: {'x' * 501}\n")),
     "metadata-keys": ("SKILL.md", 4, with_keys(f"{NAMED}metadata: text\n")),
     "installed-metadata": ("SKILL.md", 4, with_keys(f"{NAMED}metadata:\n  github-ref: 'v1'\n")),
+    "reserved-metadata": ("SKILL.md", 4, with_keys(f"{NAMED}metadata:\n  io.modelcontextprotocol/x: 'v1'\n")),
     "licence-file": ("SKILL.md", 4, with_keys(f"{NAMED}license: Complete terms in LICENSE.txt\n")),
     "body-empty": ("SKILL.md", 4, HEAD),
     "document-lines": ("SKILL.md", 500, with_body("word\n\n" * 250)),
