@@ -234,8 +234,8 @@ class Traces:
         span.set_status(trace.StatusCode.ERROR, self._redactor.text(reason) if self._shows_content else None)
 
     def _clean(self, facts: Facts) -> dict[str, str | float | Sequence[str]]:
-        known = {name: value for name, value in facts.items() if value is not None and value != ""}
-        return {name: self._redactor.text(value) if isinstance(value, str) else value for name, value in known.items()}
+        values = {name: value for name, value in facts.items() if value is not None and value != ""}
+        return {name: self._redactor.text(value) if isinstance(value, str) else value for name, value in values.items()}
 
     # The collector
 
@@ -254,8 +254,8 @@ class Traces:
 
     def _connect(self) -> None:
         environ = self._environ
-        named = {} if environ.get("OTEL_SERVICE_NAME") else {"service.name": "skillgit"}
-        resource = resources.Resource.create({**named, "service.version": __version__})
+        service = {} if environ.get("OTEL_SERVICE_NAME") else {"service.name": "skillgit"}
+        resource = resources.Resource.create({**service, "service.version": __version__})
         queue = None if environ.get("OTEL_BSP_MAX_QUEUE_SIZE") else _QUEUE
         exporter = span_export.BatchSpanProcessor(trace_exporter.OTLPSpanExporter(), max_queue_size=queue)
         spans = trace_sdk.TracerProvider(resource=resource, shutdown_on_exit=False)

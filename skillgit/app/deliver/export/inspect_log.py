@@ -53,7 +53,7 @@ def export_inspect(workspace: Workspace, revision: str, target: str) -> Exported
 def _log(record: RecordedRollouts, group: str, rollouts: Sequence[RecordedRollout]) -> dict[str, Any]:
     ids, time = [str(rollout.outcome.get("id")) for rollout in rollouts], record.time.isoformat()
     samples = [_sample(record, rollout, ids[:number].count(ids[number]) + 1) for number, rollout in enumerate(rollouts)]
-    scored = [rollout for rollout in rollouts if "failed" not in rollout.outcome]
+    successes = [rollout for rollout in rollouts if "failed" not in rollout.outcome]
     identity = short_digest([record.about["commit"], group])
     return {
         "version": _VERSION,
@@ -73,16 +73,16 @@ def _log(record: RecordedRollouts, group: str, rollouts: Sequence[RecordedRollou
         "plan": {"name": "plan", "steps": [], "config": {}},  # without one, the head alone cannot be read
         "results": {
             "total_samples": len(rollouts),
-            "completed_samples": len(scored),
-            "scores": [_summary(name, scored, len(rollouts)) for name in _SCORES],
+            "completed_samples": len(successes),
+            "scores": [_summary(name, successes, len(rollouts)) for name in _SCORES],
         },
         "stats": {"started_at": time, "completed_at": time},
         "samples": samples,
     }
 
 
-def _summary(name: str, scored: Sequence[RecordedRollout], total: int) -> dict[str, Any]:
-    values = [value for rollout in scored if (value := figure(rollout.outcome.get(name))) is not None]
+def _summary(name: str, successes: Sequence[RecordedRollout], total: int) -> dict[str, Any]:
+    values = [value for rollout in successes if (value := figure(rollout.outcome.get(name))) is not None]
     metrics = {"mean": fmean(values)} if values else {}
     if len(values) > 1:
         metrics["stderr"] = stdev(values) / len(values) ** 0.5
@@ -113,9 +113,9 @@ def _sample(record: RecordedRollouts, rollout: RecordedRollout, epoch: int) -> d
         reason = str(outcome["failed"])
         return {**sample, "error": {"message": reason, "traceback": "", "traceback_ansi": ""}}
     scores = {name: figure(outcome.get(name)) for name in _SCORES}
-    explained = {"answer": answer, "explanation": feedback}
-    known = {name: {"value": value, **explained} for name, value in scores.items() if value is not None}
-    return {**sample, "scores": known}
+    grounds = {"answer": answer, "explanation": feedback}
+    marks = {name: {"value": value, **grounds} for name, value in scores.items() if value is not None}
+    return {**sample, "scores": marks}
 
 
 def _messages(turns: Sequence[Turn]) -> list[dict[str, Any]]:
