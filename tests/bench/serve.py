@@ -44,8 +44,14 @@ LIMITS = {
 EVENTS = measure.sized({"10k": 10_000, "100k": 100_000}, {"10k": 40, "100k": 60})
 REQUESTS = measure.sized(20, 1)
 VIEWERS, WATCHED_S = measure.sized((50, 20.0), (2, 1.0))
-FILES = {"/run/{run}/live/stream", "/run/{run}/report", "/run/{run}/{event}/export", "/run/{run}/picture/{digest}"}
-"""What is no page: the report holds a whole run, and is written once."""
+FILES = {
+    "/events.csv",
+    "/run/{run}/live/stream",
+    "/run/{run}/report",
+    "/run/{run}/{event}/export",
+    "/run/{run}/picture/{digest}",
+}
+"""What is no page: the report holds a whole run, and is written once; a download has every event there is."""
 
 
 class PageCost(NamedTuple):
