@@ -58,7 +58,7 @@ def spent_sums(index: Index, run: str) -> tuple[SpentRow, ...]:
 
 
 _STRETCHES = """
-    SELECT MIN(step), MAX(step), SUM(calls), SUM(tokens_in + tokens_out), SUM(usd)
+    SELECT MIN(step), MAX(step), SUM(calls), SUM(tokens_in + tokens_out), SUM(usd), SUM(unpriced)
     FROM event WHERE run = :run
     GROUP BY step / (SELECT MAX(1, (MAX(step) + :most) / :most) FROM event WHERE run = :run) ORDER BY 1"""
 
@@ -71,6 +71,7 @@ class SpentStretch(NamedTuple):
     calls: int
     tokens: int
     usd: float
+    unpriced: int  # calls whose price is not known
 
 
 def spent_stretches(index: Index, run: str, most: int) -> tuple[SpentStretch, ...]:

@@ -103,7 +103,7 @@ def _by_item(session: VerbSession, request: DiffRequest) -> Answer[ItemDiff]:
 
 def sayings(workspace: Workspace, revisions: Sequence[str], items: Sequence[str], screen: Screen) -> dict[str, str]:
     """Return on one line what each of ``items`` asks, and what ``revisions`` answered."""
-    return {name: item_view.said(own, screen) for name, own in item.item_words(workspace, revisions, items).items()}
+    return item_view.said(item.item_words(workspace, revisions, items), screen)
 
 
 def _by_rule(session: VerbSession, request: DiffRequest) -> Answer[RulesDiffed]:

@@ -15,6 +15,7 @@ from skillgit.verbs.measuring import measured
 from skillgit.verbs.verb import LIST, Answer, Effect, Form, TerminalSession, Verb, VerbSession
 from skillgit.view import item as story_view
 from skillgit.view import score_tables as tables
+from skillgit.view.items import all_asked
 from skillgit.view.surface import Screen
 
 with loaded_on_use():
@@ -68,11 +69,18 @@ def _table(session: VerbSession, request: ItemsRequest) -> Answer[ItemTable]:
     if not table.rows and session.form is Form.TEXT:
         none_matches = (f"no item of run {table.run} matches ({table.items} in total)", "")
         return Answer(result=table, lines=(), notes=[none_matches])
+
+    def questions(rows: Sequence[outcomes.ItemLine]) -> Sequence[str]:
+        names = [column.name for column in table.columns if column.version is not None]
+        revisions = [f"{table.run}/{name}" for name in dict.fromkeys((*names[:1], *names[-1:]))]
+        words = item.item_words(session.workspace, revisions, [row.item for row in rows])
+        return all_asked((own.question for own in words.values()), session.screen.glyphs.ellipsis)
+
     return Answer(
         table=tables.ITEMS,
         rows=tables.records(table, cells=session.tabular),
         result=table,
-        lines=tables.lines(table, session.screen, every=request.all_versions),
+        lines=tables.lines(table, session.screen, every=request.all_versions, questions=questions),
         pager=True,
         document={"run": table.run, "metric": table.metric, "versions": table.columns},
     )

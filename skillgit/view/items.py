@@ -12,7 +12,7 @@ from skillgit.domain.asked_question import marked_question
 from skillgit.view import numbers
 from skillgit.view.surface import UNICODE, Glyphs, Screen, Style
 from skillgit.view.table import Cell, Column, Table
-from skillgit.view.text import fit, inert, one_line, width
+from skillgit.view.text import apart, fit, one_line, width
 
 if TYPE_CHECKING:
     from skillgit.app.history.diff.items import Change, ItemChange, ItemDiff, Length
@@ -92,21 +92,29 @@ def name(row: LogRow | None) -> str:
     return "commit" if row is None else row.label
 
 
-def headline(a: LogRow | None, b: LogRow | None, screen: Screen, metric: str = "") -> str:
-    """Return the two sides with their scores, as ``v3 → v7   demo   hard .6000 → .7250 (+.1250)``."""
+def headline(a: LogRow | None, b: LogRow | None, screen: Screen, diff: ItemDiff | None = None) -> str:
+    """Return the two sides with their scores, as ``v3 → v7   demo   hard .6000 24/40 → .7250 29/40 (+.1250)``."""
     across = a is not None and b is not None and a.run != b.run
     first, second = (f"{row.run}/{name(row)}" if row is not None and across else name(row) for row in (a, b))
     run = next((row.run for row in (b, a) if row is not None), "")
     sides = screen.paint(Style.STRONG, f"{first} {screen.glyphs.arrow} {second}")
-    parts = [sides, "" if across else run, f"{metric} {change(a, b, screen)}".strip()]
+    metric, counts = (diff.metric, solved(diff)) if diff else ("", ("", ""))
+    parts = [sides, "" if across else run, f"{metric} {change(a, b, screen, counts)}".strip()]
     return "   ".join(part for part in parts if part)
 
 
-def change(a: LogRow | None, b: LogRow | None, screen: Screen) -> str:
+def solved(diff: ItemDiff) -> tuple[str, str]:
+    """Return how many items the scores of both sides mean, where both measured all of them."""
+    n = 0 if diff.missing or diff.not_measured else len(diff.rows)
+    return numbers.solved(diff.a.score, n, diff.metric), numbers.solved(diff.b.score, n, diff.metric)
+
+
+def change(a: LogRow | None, b: LogRow | None, screen: Screen, counts: tuple[str, str] = ("", "")) -> str:
     """Return two scores and their difference: ``.6000 → .7250 (+.1250)``; a bound bears ``≤``."""
     if a is None or b is None or a.known is None or b.known is None:
         return "without a score on both sides"
-    text = f"{numbers.known(a.known, screen)} {screen.glyphs.arrow} {numbers.known(b.known, screen)}"
+    before, after = (numbers.known(row.known, screen) + count for row, count in zip((a, b), counts, strict=True))
+    text = f"{before} {screen.glyphs.arrow} {after}"
     return text if a.score is None or b.score is None else f"{text} ({numbers.delta(b.score - a.score)})"
 
 
@@ -120,7 +128,7 @@ def length(size: Length) -> str:
 def flips(diff: ItemDiff, screen: Screen, words: Callable[[Sequence[str], Screen], Mapping[str, str]]) -> Iterator[str]:
     """Yield how two versions differ item by item; ``words`` says what items ask and were answered."""
     yield from differing(diff.differs, screen)
-    yield headline(diff.a, diff.b, screen, diff.metric)
+    yield headline(diff.a, diff.b, screen, diff)
     rows = [row for kind in (*CHANGED, "missing") for row in diff.rows if row.change == kind]
     if rows:
         yield ""
@@ -174,9 +182,15 @@ def excerpt(text: str) -> str:
 
 
 def asked(text: str) -> str:
-    """Return on one line what a prompt asks, without the passages and tables around it, for lists of items."""
-    question = marked_question(text)
-    return one_line(question) if question else excerpt(inert(text))
+    """Return on one line what a prompt asks, without the passages and tables around it."""
+    return all_asked([text])[0]
+
+
+def all_asked(texts: Iterable[str], ellipsis: str = UNICODE.ellipsis) -> list[str]:
+    """Return likewise what the prompts of a list ask, without what all of these begin or end with."""
+    marked = [(marked_question(text), text) for text in texts]
+    whole = apart([one_line(question or text) for question, text in marked], ellipsis)
+    return [text if question else excerpt(text) for (question, _), text in zip(marked, whole, strict=True)]
 
 
 class OutcomeMark(NamedTuple):
@@ -299,11 +313,18 @@ def output_table(names: Sequence[str], link: Callable[[OutputRow, int], Cell] | 
     )
 
 
-def said(words: ItemWords, screen: Screen) -> str:
-    """Return on one line what the versions answered to an item, once if it is the same, and what the item asks."""
+def said(words: Mapping[str, ItemWords], screen: Screen) -> dict[str, str]:
+    """Return on one line what the versions answered to each item, once if it is the same, and what the item asks."""
+    questions = all_asked((own.question for own in words.values()), screen.glyphs.ellipsis)
+    return {
+        item: "  ".join(filter(None, (_answers(own, screen), question)))
+        for (item, own), question in zip(words.items(), questions, strict=True)
+    }
+
+
+def _answers(words: ItemWords, screen: Screen) -> str:
     answers = dict.fromkeys(one_line(reply.answer) for reply in words.replies if reply.answer)
-    replies = f" {screen.glyphs.arrow} ".join(fit(answer, _REPLY, screen.glyphs.ellipsis) for answer in answers)
-    return "  ".join(filter(None, (replies, asked(words.question) if words.question else "")))
+    return f" {screen.glyphs.arrow} ".join(fit(answer, _REPLY, screen.glyphs.ellipsis) for answer in answers)
 
 
 def change_lines(

@@ -20,7 +20,7 @@ from skillgit.view.text import facts, headed, one_line, under
 
 
 def measured_line(name: str, split: str, scores: Scores, screen: Screen) -> str:
-    parts = (f"hard {_mean(scores.hard)}", f"soft {_mean(scores.soft)}", f"{scores.scored} of {scores.n} items scored")
+    parts = (f"hard {_solved(scores)}", f"soft {_mean(scores.soft)}", f"{scores.scored} of {scores.n} items scored")
     loads = scores.loads.sentence if scores.loads is not None else ""
     return f"{name}  {split}  {screen.dotted((loads, *parts, _remarks(scores)))}"
 
@@ -48,7 +48,7 @@ def eval_lines(result: Evaluated, screen: Screen) -> Iterator[str]:
             (
                 name,
                 f"{scores.scored}/{scores.n}",
-                _mean(scores.hard),
+                _solved(scores),
                 _interval(scores.hard_interval),
                 _mean(scores.soft),
                 _interval(scores.soft_interval),
@@ -125,6 +125,10 @@ def _mean(value: float | None) -> str:
     return numbers.score(value) if value is not None else "none"
 
 
+def _solved(scores: Scores) -> str:
+    return numbers.counted(scores.hard, scores.scored) or "none"
+
+
 def _interval(interval: Interval | None) -> str:
     return f"{numbers.score(interval[0])} to {numbers.score(interval[1])}" if interval is not None else ""
 
@@ -148,7 +152,11 @@ def retest_lines(result: Retested, screen: Screen) -> Iterator[str]:
     for row in result.rows:
         scores, pair = row.found, row.comparison
         interval = {"hard": scores.hard_interval, "soft": scores.soft_interval}.get(result.metric)
-        score_cells = f"{scores.scored}/{scores.n}", numbers.score(row.score) or "none", _interval(interval)
+        score_cells = (
+            f"{scores.scored}/{scores.n}",
+            numbers.counted(row.score, scores.scored, result.metric) or "none",
+            _interval(interval),
+        )
         change: list[str] = []
         if pair is not None:
             change = [numbers.delta(pair.delta), _signed(pair.interval) or pair.too_few]
@@ -191,7 +199,10 @@ def verify_lines(result: Verified, screen: Screen) -> Iterator[str]:
 def _facts(result: Verified, screen: Screen) -> Iterator[tuple[str, str]]:
     verdict, claim = result.verdict, result.claim
     on = f"on {numbers.plural(claim.n, f'{result.plan.split} item')}"
-    yield "claimed", f"{numbers.score(claim.score)} {on} under {claim.target or 'an unknown model'}"
+    yield (
+        "claimed",
+        f"{numbers.counted(claim.score, claim.n, result.metric)} {on} under {claim.target or 'an unknown model'}",
+    )
     if claim.remark:
         yield "", claim.remark
     yield from under("differs", verdict.differs)
@@ -200,10 +211,14 @@ def _facts(result: Verified, screen: Screen) -> Iterator[tuple[str, str]]:
     if verdict.measured is not None:
         count, is_paired = numbers.plural(verdict.n, "item"), verdict.recorded is not None
         if is_paired:
-            yield "recorded", f"{numbers.score(verdict.recorded)} on the {count} of the sample"
+            yield (
+                "recorded",
+                f"{numbers.counted(verdict.recorded, verdict.n, result.metric)} on the {count} of the sample",
+            )
         failures = f", {verdict.failed} could not be evaluated" if verdict.failed else ""
         which = "the same" if is_paired else "the sample's"
-        yield "measured", f"{numbers.score(verdict.measured)} on {which} {count}{failures}"
+        score = numbers.counted(verdict.measured, verdict.n, result.metric)
+        yield "measured", f"{score} on {which} {count}{failures}"
         test = f", {numbers.chance(verdict.p)} two-sided" if verdict.p is not None else ""
         gain = numbers.delta(verdict.delta)
         if is_paired:

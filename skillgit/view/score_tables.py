@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from skillgit.app.workspace.workspace import Absence, measure
@@ -125,6 +125,7 @@ ITEMS: Final[Table[Mapping[str, object]]] = Table(
 )
 _SIDES = "first  flips  solved"
 _UNKNOWN = "?"
+_QUESTION_LEAST = 24  # columns
 _FULL = 5  # columns of a score with all its digits
 
 
@@ -138,8 +139,17 @@ def records(table: ItemTable, *, cells: bool) -> Iterator[dict[str, object]]:
         yield {**picked(line, own), "outcomes": texts if cells else scores}
 
 
-def lines(table: ItemTable, screen: Screen, *, every: bool = False) -> Iterator[str]:
-    """Yield the table; on a terminal only so many versions as fit, unless ``every`` one is wanted."""
+def lines(
+    table: ItemTable,
+    screen: Screen,
+    *,
+    every: bool = False,
+    questions: Callable[[Sequence[ItemLine]], Sequence[str]] | None = None,
+) -> Iterator[str]:
+    """Yield the table; on a terminal only so many versions as fit, unless ``every`` one is wanted.
+
+    In the room that is left, ``questions`` says what the items ask.
+    """
 
     def side(line: ItemLine) -> str:
         if line.is_first:
@@ -154,7 +164,8 @@ def lines(table: ItemTable, screen: Screen, *, every: bool = False) -> Iterator[
     name_width = max(map(width, (*names, "score")))
     type_width = max((width(line.task_type) for line in table.rows), default=0)
     front_width = name_width + type_width + 4
-    room = screen.width - front_width - max(map(width, (*sides, _SIDES))) - 1 if screen.width and not every else 0
+    side_width = max(map(width, (*sides, _SIDES)))
+    room = screen.width - front_width - side_width - 1 if screen.width and not every else 0
     # a cell takes the columns of a full score if all versions fit so, else those of a short one
     bounds = any(column.bound is not None for column in table.columns)
     label_width = max(width(column.name) for column in table.columns)
@@ -167,12 +178,19 @@ def lines(table: ItemTable, screen: Screen, *, every: bool = False) -> Iterator[
     def row(cells: Sequence[str]) -> str:
         return " ".join(pad(cell, cell_width, right=True) for cell in cells)
 
+    spare = (
+        screen.width - front_width - len(columns) * (cell_width + 1) - side_width - 3
+        if screen.width and not every
+        else 0
+    )
+    asked = questions(table.rows) if questions and spare >= _QUESTION_LEAST else [""] * len(table.rows)
     heads = row([screen.paint(_name_style(column), column.name) for _, column in columns])
     yield f"{' ' * front_width}{heads}  {screen.paint(Style.FAINT, _SIDES)}"
-    for line, label, after in zip(table.rows, names, sides, strict=True):
+    for line, label, after, question in zip(table.rows, names, sides, asked, strict=True):
         signs = row([sign(line.cells[index], screen, column.absence) for index, column in columns])
         kind = screen.paint(Style.FAINT, pad(line.task_type, type_width))
-        yield f"{pad(label, name_width)}  {kind}  {signs}  {after}".rstrip()
+        text = screen.paint(Style.FAINT, fit(screen.encodable(question), spare, screen.glyphs.ellipsis))
+        yield f"{pad(label, name_width)}  {kind}  {signs}  {pad(after, side_width)}  {text}".rstrip()
     scores = row([_score(column, screen, short=cell_width < _FULL) for _, column in columns])
     yield f"{screen.paint(Style.STRONG, pad('score', name_width))}  {' ' * type_width}  {scores}"
     yield ""

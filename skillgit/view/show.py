@@ -53,11 +53,12 @@ def known_facts(report: Shown, screen: Screen, now: datetime) -> Iterator[tuple[
 
 def scores(evaluation: EvaluationSummary | KnownEvaluation, gauge: Gauge, screen: Screen) -> str:
     """Return the score under the gate's metric, then hard and soft where it is neither of them alone."""
-    both = f"hard {numbers.score(evaluation.hard)} {screen.glyphs.dot} soft {numbers.score(evaluation.soft)}"
+    hard = f"hard {numbers.counted(evaluation.hard, evaluation.scored)}"
+    both = f"{hard} {screen.glyphs.dot} soft {numbers.score(evaluation.soft)}"
     if gauge.metric is Metric.HARD:
         return both
     if gauge.metric is Metric.SOFT:
-        return f"soft {numbers.score(evaluation.soft)} {screen.glyphs.dot} hard {numbers.score(evaluation.hard)}"
+        return f"soft {numbers.score(evaluation.soft)} {screen.glyphs.dot} {hard}"
     return f"mixed {numbers.score(gauge.of(evaluation.hard, evaluation.soft))} {screen.glyphs.dot} {both}"
 
 

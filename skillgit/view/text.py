@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate
+from itertools import accumulate, islice, takewhile
 from typing import Any
 
 from skillgit.domain.text_diff import Line, Sign, Span
@@ -56,6 +56,33 @@ def fit(text: str, columns: int, ellipsis: str = "…") -> str:
             break
         characters.append(character)
     return "".join(characters).rstrip() + ellipsis
+
+
+_SHARED = 16  # characters that all texts have in common, from which on they take more room than they help
+
+
+def apart(texts: Sequence[str], ellipsis: str = "…") -> list[str]:
+    """Return texts without the words with which all of them begin or end, where they differ; the cut is marked.
+
+    >>> apart(["Answer in one word: who?", "Answer in one word: when?"])
+    ['… who?', '… when?']
+    """
+    rows = [text.split(" ") for text in dict.fromkeys(texts) if text]
+    if len(rows) < 2:  # noqa: PLR2004 - one alone has nothing to differ from
+        return [*texts]
+    room = min(map(len, rows)) - 1  # a word of each stays
+    front = _alike(rows, room)
+    back = _alike([row[::-1] for row in rows], room - front)
+    front = front if len(" ".join(rows[0][:front])) >= _SHARED else 0
+    back = back if back and len(" ".join(rows[0][-back:])) >= _SHARED else 0
+    marks = [ellipsis] * bool(front), [ellipsis] * bool(back)
+    cuts = {" ".join(row): " ".join([*marks[0], *row[front : len(row) - back], *marks[1]]) for row in rows}
+    return [cuts.get(text, text) for text in texts]
+
+
+def _alike(rows: Sequence[Sequence[str]], most: int) -> int:
+    """Return with how many words, at most ``most``, all ``rows`` begin."""
+    return sum(1 for _ in takewhile(lambda words: len({*words}) == 1, islice(zip(*rows, strict=False), most)))
 
 
 def table(rows: Sequence[Sequence[str]], *, align: str, indent: str = "", gap: int = 2) -> Iterator[str]:

@@ -79,9 +79,9 @@ TEXT = """\
 searchqa · target offline/target · seed 42
 
 test  40 items
-      scored   hard  95 %             soft  95 %
-v8     38/40  .7500  .3750 to 1.000  .7500  .3750 to 1.000
-none   38/40  .5000  .2500 to 1.000  .5000  .2500 to 1.000
+      scored         hard  95 %             soft  95 %
+v8     38/40        .7500  .3750 to 1.000  .7500  .3750 to 1.000
+none   38/40  .5000 19/38  .2500 to 1.000  .5000  .2500 to 1.000
 
 task type, hard  items     v8   none
 date                10  .7500  .5000
@@ -203,6 +203,6 @@ def test_show_tells_what_is_known_besides(skillgit, fake):
     fake("history.show.show", replace(sample.SHOWN["v9"], evaluations=(final, noted), test_evaluations=2))
     assert skillgit("show", "v9").text.splitlines()[-3:] == [
         "known   test hard .7100 · soft .7700 · 40 of 40 items scored · end of the run · 3 days ago",
-        "        test hard .7000 · soft .7700 · 40 of 40 items scored · offline/target",
+        "        test hard .7000 28/40 · soft .7700 · 40 of 40 items scored · offline/target",
         "        2 evaluations on the test split",
     ]

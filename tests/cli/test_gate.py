@@ -71,9 +71,9 @@ NOTHING = replace(REPORT, skills=(), cost=Cost())
 TEXT = """\
 skills/searchqa  passes
 
-                  hard  scored  recorded  measured now
-main             .5000   20/20        20             0
-HEAD (small/v3)  .5500   20/20         0            20
+                        hard  scored  recorded  measured now
+main             .5000 10/20   20/20        20             0
+HEAD (small/v3)  .5500 11/20   20/20         0            20
 
 gained    +.0500, 95 % -.1000 to +.2000, p 0.5000 one-sided
 rule      strict
@@ -94,7 +94,7 @@ MARKDOWN = f"""\
 
 |  | base `main` | head `small/v3` |
 |---|--:|--:|
-| hard score | .5000 | .5500 |
+| hard score | .5000 10/20 | .5500 11/20 |
 | items with a score | 20 of 20 | 20 of 20 |
 | recorded | 20 | 0 |
 | measured now | 0 | 20 |

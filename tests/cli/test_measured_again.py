@@ -85,7 +85,7 @@ def test_a_retest_stands_beside_what_was_recorded(skillgit, fake):
     ended = skillgit("eval", "v8", "--model", "other/model", "--split", "test", "--max-usd", "1")
     body = ended.text.splitlines()
     assert body[0] == "test  40 items, hard scores"
-    assert body[2].split()[:6] == ["v8", "40/40", ".5000", ".1000", "to", ".9000"]
+    assert body[2].split()[:6] == ["v8", "40/40", ".5000", "20/40", ".1000", "to"]
     assert "-.2500" in body[2]
     assert body[4:] == [
         "test   evaluated so far: v8 2 times",
@@ -104,7 +104,7 @@ def verified(verdict: ClaimVerdict, cost: Cost | None = COST) -> Verified:
     claim = Claim(score=0.75, n=40, target="offline/target", paired=True)
     return Verified(
         basis=BASIS,
-        name="v8", row=sample.V8, plan=plan, claim=claim, verdict=verdict, items=("q1",), noted=True, test_reads=0,
+        name="v8", metric="hard", row=sample.V8, plan=plan, claim=claim, verdict=verdict, items=("q1",), noted=True, test_reads=0,
         cost=cost,
     )  # fmt: skip
 
@@ -115,9 +115,9 @@ LOWER = ClaimVerdict(
 LOWER_TEXT = """\
 v8  lower than recorded
 
-claimed   .7500 on 40 selection items under offline/target
-recorded  .8000 on the 10 items of the sample
-measured  .2000 on the same 10 items
+claimed   .7500 30/40 on 40 selection items under offline/target
+recorded  .8000 8/10 on the 10 items of the sample
+measured  .2000 2/10 on the same 10 items
 gained    -.6000, 95 % -.9000 to -.3000, p 0.0300 two-sided, paired item by item
 lower     2: q1 q2
 by        the configuration of run demo; 40 selection, of searchqa: mine.json; target openai_chat m

@@ -4,9 +4,12 @@ from datetime import timedelta
 
 import cli_sample as sample
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from skillgit.view import numbers
 from skillgit.view.surface import Screen
+from skillgit.view.text import apart
 
 
 @pytest.mark.parametrize(
@@ -82,3 +85,24 @@ def test_many_items_are_cut_for_people_only():
     items = tuple(f"q{number}" for number in range(12))
     assert numbers.ids(items, Screen()) == " ".join(items)
     assert numbers.ids(items, Screen(terminal=True)) == "q0 q1 q2 q3 q4 q5 q6 q7 …"
+
+
+@given(
+    st.lists(st.text("ab \u3000", max_size=12) | st.just(""), max_size=6),
+    st.text("xy ", max_size=30),
+    st.text("xy ", max_size=30),
+)
+def test_texts_without_what_they_share_stay_apart(middles, front, back):
+    texts = [f"{front} {middle} {back}" for middle in middles]
+    short = apart(texts)
+    assert len({*short}) == len({*texts})
+    assert all(len(own) <= len(text) for own, text in zip(short, texts, strict=True))
+    assert apart(texts[:1] * 3) == texts[:1] * 3
+
+
+@given(st.lists(st.booleans(), min_size=1, max_size=400))
+def test_a_count_stands_beside_the_mean_that_it_makes(outcomes):
+    mean = sum(outcomes) / len(outcomes)
+    assert numbers.counted(mean, len(outcomes)) == f"{numbers.score(mean)} {sum(outcomes)}/{len(outcomes)}"
+    assert numbers.counted(mean, len(outcomes), "soft") == numbers.score(mean)
+    assert numbers.solved((sum(outcomes) + 0.5) / len(outcomes), len(outcomes)) == ""

@@ -56,6 +56,7 @@ class VerifyPlan:
 class Verified:
     basis: ResultBasis
     name: str
+    metric: str  # of the scores
     row: LogRow
     plan: VerifyPlan
     claim: Claim
@@ -113,6 +114,7 @@ def verify(
     return Verified(
         basis=measurement.basis,
         name=row.label,
+        metric=setup.rule.metric.value,
         row=row,
         plan=VerifyPlan(name=row.label, target=measurement.target, split=split.value, items=len(items), of=len(every)),
         claim=claim,

@@ -130,7 +130,7 @@ class CompareScreen(SearchScreen):
     def _say_sides(self) -> None:
         a, b = self._sides
         ink = app_of(self).facts
-        line = headline(a, b, ink, self._items.metric if self._items else "")
+        line = headline(a, b, ink, self._items)
         run = next((row.run for row in (b, a) if row is not None), "")
         if run and width(line) >= self.size.width:
             # the score says more than the run, which the screen before has named

@@ -15,7 +15,7 @@ from skillgit.verbs.cost import COST, CostRequest
 from skillgit.verbs.diff import ITEM_DIFF, RULE_DIFF, TEXT_DIFF, DiffRequest, ItemDiff, RulesDiffed
 from skillgit.verbs.items import ITEM_TABLE, item_replies, question_of
 from skillgit.verbs.runs import RUNS, RunsRequest
-from skillgit.view.items import FACETS, OutputRow, asked, chance_words, output_table, outputs
+from skillgit.view.items import FACETS, OutputRow, all_asked, asked, chance_words, output_table, outputs, solved
 from skillgit.view.items import sums as item_sums
 from skillgit.view.surface import Screen
 from skillgit.view.table import Cell
@@ -34,6 +34,7 @@ class Pair(NamedTuple):
     a: str
     b: str
     items: ItemDiff | None  # absent where a side has no outcomes here
+    solved: tuple[str, str]  # items of both sides, where these are all measured
     sums: str  # or why they are absent
     text: DiffExcerpt
     rules: RulesDiffed
@@ -41,24 +42,28 @@ class Pair(NamedTuple):
 
 @page("/compare")
 def compare_page(visit: Visit) -> Answer:
-    rows, names, own_runs = _sides(visit)
+    runs, names, own_runs = _sides(visit)
     pairs = [*_pairs(visit, names)] if len(names) > 1 else []
     choice = chosen_items(visit)
     first = visit.number("from")
+    rows = _asking(visit, choice, slice(first, first + LISTED))
     asked_for = [rev for rev in visit.values("rev") if rev.strip()]
     return Page(
         "compare.html",
         " and ".join((", ".join(names[:-1]), names[-1])) if pairs else "Compare",
         ITEM_DIFF.words(DiffRequest(a=names[0], b=names[1], items=True)) if pairs else (),
         names=names,
-        runs=rows,
+        runs=runs,
         own_runs=own_runs,
         most=MOST,
         pairs=pairs,
         same=names[0] if len(names) == 1 and len(asked_for) > 1 else "",
         is_text_only=all(pair.items and not pair.items.differs for pair in pairs),
         chosen=choice,
-        rows=_asking(visit, choice, slice(first, first + LISTED)),
+        rows=[
+            replace(row, question=question)
+            for row, question in zip(rows, all_asked(row.question for row in rows), strict=True)
+        ],
         first=first,
         spending=[
             (Cell(run, link=("run", run, "cost")), COST.ask(visit.workspace, CostRequest(run=run)).total)
@@ -78,7 +83,7 @@ def compared_items(visit: Visit) -> Answer:
     names = _sides(visit)[1]
     for name in names[1:] if not choice["counts"] else ():
         ITEM_DIFF.ask(visit.workspace, DiffRequest(a=names[0], b=name))  # which says why there are none
-    rows = _asking(visit, choice, slice(None))
+    rows = [replace(row, question=asked(row.question)) for row in _asking(visit, choice, slice(None))]
     return download("items.csv", output_table(choice["names"]).csv(rows).encode(), "text/csv; charset=utf-8")
 
 
@@ -99,7 +104,8 @@ def _pairs(visit: Visit, names: Sequence[str]) -> Iterator[Pair]:
         diff, missing = _item_diff(visit, names[0], name)
         text = room.take(TEXT_DIFF.ask(visit.workspace, request).files)
         sums = f"{item_sums(diff, Screen())} · {chance_words(diff)}" if diff else missing
-        yield Pair(names[0], name, diff, sums, text, RULE_DIFF.ask(visit.workspace, request))
+        counts = solved(diff) if diff else ("", "")
+        yield Pair(names[0], name, diff, counts, sums, text, RULE_DIFF.ask(visit.workspace, request))
 
 
 def _item_diff(visit: Visit, a: str, b: str) -> tuple[ItemDiff | None, str]:
@@ -160,8 +166,6 @@ def _leading(names: Sequence[str], way: Mapping[str, Any], row: OutputRow, numbe
 
 
 def _asking(visit: Visit, choice: Mapping[str, Any], part: slice) -> list[OutputRow]:
-    """Return a part of the chosen rows with what the items ask, for which a file of the evidence is read each."""
+    """Return a part of the chosen rows with the prompts, for which a file of the evidence is read each."""
     replies = choice["replies"]
-    return [
-        replace(row, question=asked(question_of(visit.workspace, replies[row.item]))) for row in choice["rows"][part]
-    ]
+    return [replace(row, question=question_of(visit.workspace, replies[row.item])) for row in choice["rows"][part]]

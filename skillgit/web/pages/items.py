@@ -28,7 +28,7 @@ from skillgit.verbs.items import (
     item_words,
 )
 from skillgit.view.item import CallingTurn, shared, steps, who_solves
-from skillgit.view.items import asked
+from skillgit.view.items import all_asked, asked
 from skillgit.web.pages.compare import chosen_items
 from skillgit.web.rendering import Answer, Page, Visit, download, page
 
@@ -95,7 +95,7 @@ def items_page(visit: Visit) -> Answer:
         columns=[
             (index, table.columns[index], names[base]) for index, base in zip(indexes, (0, *indexes), strict=False)
         ],
-        questions={item: asked(entry.question) for item, entry in words.items()},
+        questions=dict(zip(words, all_asked(entry.question for entry in words.values()), strict=True)),
         orders=_ORDERS,
         order=request.order,
         older=names[max(1, start - COLUMNS)] if start > 1 else "",

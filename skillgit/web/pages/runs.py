@@ -250,7 +250,7 @@ COURSE: Final[Table[tuple[SpentStretch, str]]] = Table(
         Column("", head="calls", show=lambda row: f"{row[0].calls:,}", right=True),
         Column("", head="tokens", show=lambda row: f"{row[0].tokens:,}", right=True),
         Column(
-            *("", None, "dollars", lambda row: numbers.money(row[0].usd)),
+            *("", None, "dollars", lambda row: numbers.price(row[0].usd, row[0].unpriced)),
             right=True,
             only_if=lambda rows, _: any(stretch.usd for stretch, _ in rows),
         ),
