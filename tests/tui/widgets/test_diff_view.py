@@ -4,6 +4,8 @@ import time
 
 import diff_sample
 import pytest
+from textual.color import Color
+from textual.filter import Monochrome
 
 from skillgit.domain.text_diff import FileDiff, Hunk, Line, Sign, detailed
 from skillgit.tui.widgets.diff_view import DiffView
@@ -62,6 +64,26 @@ def test_control_characters_of_a_skill_are_shown_and_wide_signs_keep_their_colum
         assert any("Count twice:    東京" in line for line in lines)
 
     play(DiffView(), scenario, size=(80, 30))
+
+
+@pytest.mark.parametrize("side", [False, True])
+def test_without_colours_what_was_added_is_no_dimmer_than_what_stayed(play, monkeypatch, side):
+    monkeypatch.setenv("NO_COLOR", "1")
+
+    async def scenario(app, pilot):
+        app.widget.side = side
+        app.widget.show_files([changes(12)])
+        await pilot.pause()
+        seen: dict[str, set[tuple[float, bool]]] = {}
+        for row in range(app.widget.count):
+            for segment in Monochrome().apply(list(app.widget.render_line(row)), Color.parse("#000000")):
+                kind = {"Always.": "added", "10: ": "", "9: ": "same"}
+                name = next((word for part, word in kind.items() if part in segment.text), "")
+                seen.setdefault(name, set()).add((segment.style.color.triplet.red, bool(segment.style.bold)))
+        ((same, _),) = seen["same"]
+        assert all(grey >= same and bold for grey, bold in seen["added"]), seen
+
+    play(DiffView(), scenario, size=(190, 30))
 
 
 def test_markup_in_a_skill_is_text(play):
