@@ -188,9 +188,9 @@ def asked(text: str) -> str:
 
 def all_asked(texts: Iterable[str], ellipsis: str = UNICODE.ellipsis) -> list[str]:
     """Return likewise what the prompts of a list ask, without what all of these begin or end with."""
-    marked = [(marked_question(text), text) for text in texts]
-    whole = apart([one_line(question or text) for question, text in marked], ellipsis)
-    return [text if question else excerpt(text) for (question, _), text in zip(marked, whole, strict=True)]
+    prompts = [(marked_question(text), text) for text in texts]
+    lines = apart([one_line(question or text) for question, text in prompts], ellipsis)
+    return [line if question else excerpt(line) for (question, _), line in zip(prompts, lines, strict=True)]
 
 
 class OutcomeMark(NamedTuple):

@@ -183,10 +183,10 @@ def lines(
         if screen.width and not every
         else 0
     )
-    asked = questions(table.rows) if questions and spare >= _QUESTION_LEAST else [""] * len(table.rows)
+    texts = questions(table.rows) if questions and spare >= _QUESTION_LEAST else [""] * len(table.rows)
     heads = row([screen.paint(_name_style(column), column.name) for _, column in columns])
     yield f"{' ' * front_width}{heads}  {screen.paint(Style.FAINT, _SIDES)}"
-    for line, label, after, question in zip(table.rows, names, sides, asked, strict=True):
+    for line, label, after, question in zip(table.rows, names, sides, texts, strict=True):
         signs = row([sign(line.cells[index], screen, column.absence) for index, column in columns])
         kind = screen.paint(Style.FAINT, pad(line.task_type, type_width))
         text = screen.paint(Style.FAINT, fit(screen.encodable(question), spare, screen.glyphs.ellipsis))

@@ -104,8 +104,8 @@ def verified(verdict: ClaimVerdict, cost: Cost | None = COST) -> Verified:
     claim = Claim(score=0.75, n=40, target="offline/target", paired=True)
     return Verified(
         basis=BASIS,
-        name="v8", metric="hard", row=sample.V8, plan=plan, claim=claim, verdict=verdict, items=("q1",), noted=True, test_reads=0,
-        cost=cost,
+        name="v8", metric="hard", row=sample.V8, plan=plan, claim=claim, verdict=verdict, items=("q1",), noted=True,
+        test_reads=0, cost=cost,
     )  # fmt: skip
 
 

@@ -34,7 +34,7 @@ class Pair(NamedTuple):
     a: str
     b: str
     items: ItemDiff | None  # absent where a side has no outcomes here
-    solved: tuple[str, str]  # items of both sides, where these are all measured
+    counts: tuple[str, str]  # solved items of both sides, where these are all measured
     sums: str  # or why they are absent
     text: DiffExcerpt
     rules: RulesDiffed

@@ -89,9 +89,9 @@ def test_what_is_wider_than_the_screen_keeps_its_columns(visit, press):
 def test_items_say_what_they_ask_and_what_was_answered():
     replies = (ItemReply(answer="324 m"), ItemReply(answer="1,063\nft"), ItemReply())
     words = ItemWords(question="<context>much</context><question>How tall\x1b[2J?</question>", replies=replies)
-    assert said(words, Screen()) == "324 m → 1,063 ft  How tall^[[2J?"
-    assert said(replace(words, question="", replies=(replies[0], replies[0])), Screen()) == "324 m"
-    assert said(ItemWords(question="", replies=()), Screen()) == ""
+    assert said({"q": words}, Screen())["q"] == "324 m → 1,063 ft  How tall^[[2J?"
+    assert said({"q": replace(words, question="", replies=(replies[0], replies[0]))}, Screen())["q"] == "324 m"
+    assert said({"q": ItemWords(question="", replies=())}, Screen())["q"] == ""
 
 
 def test_a_line_of_items_opens_the_item(visit, press):
