@@ -107,7 +107,7 @@ def story(repository: Path) -> str:
             [moving.Mark(f"Seed to best: {fixed} held-out tasks fixed, {broken} broken.", range(0), 5)],
         ),
     ]
-    assert re.search(r"\.\d{4} → \.\d{4}", header)
+    assert re.search(r"\.\d{4} \d+/\d+ → \.\d{4} \d+/\d+", header)
     still = f"Why a line is in a skill: failed tasks, their cause, and {before} → {after} on held-out tasks."
     return moving.picture(scenes, still, "What skillgit why, log and diff print about the training of a small model")
 
