@@ -188,7 +188,7 @@ def asked(text: str) -> str:
 
 def all_asked(texts: Iterable[str], ellipsis: str = UNICODE.ellipsis) -> list[str]:
     """Return likewise what the prompts of a list ask, without what all of these begin or end with."""
-    prompts = [(marked_question(text), text) for text in texts]
+    prompts = [(marked_question(text) if text else "", text) for text in texts]
     lines = apart([one_line(question or text) for question, text in prompts], ellipsis)
     return [line if question else excerpt(line) for (question, _), line in zip(prompts, lines, strict=True)]
 
