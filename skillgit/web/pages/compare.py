@@ -110,10 +110,14 @@ def _pairs(visit: Visit, names: Sequence[str]) -> Iterator[Pair]:
 
 def _item_diff(visit: Visit, a: str, b: str) -> tuple[ItemDiff | None, str]:
     """Return how two versions differ item by item, or None and why that is not known."""
-    try:
-        return ITEM_DIFF.ask(visit.workspace, DiffRequest(a=a, b=b, lines=3)), ""
-    except NotFoundError as error:
-        return None, f"{error}; {error.hint}" if error.hint else str(error)
+
+    def read() -> tuple[ItemDiff | None, str]:
+        try:
+            return ITEM_DIFF.ask(visit.workspace, DiffRequest(a=a, b=b, lines=3)), ""
+        except NotFoundError as error:
+            return None, f"{error}; {error.hint}" if error.hint else str(error)
+
+    return visit.workspace.once(("item diff", a, b), read)  # for the pairs of the page and for the table of items
 
 
 def _measured(visit: Visit, names: Sequence[str]) -> tuple[tuple[str, ...], list[ItemDiff]]:
