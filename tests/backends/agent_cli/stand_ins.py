@@ -40,7 +40,7 @@ def note(**more):
              for path in Path(os.environ["HOME"]).rglob("*") if path.is_file()}}
     seen = {{"arguments": ARGUMENTS, "environment": dict(os.environ), "folder": os.getcwd(), "files": files,
             "home": homes, **more}}
-    target = NOTES / f"{{os.getpid()}}.json"
+    target = NOTES / f"{{time.time_ns()}}-{{os.getpid()}}.json"  # process numbers begin again
     target.with_suffix(".part").write_text(json.dumps(seen))
     target.with_suffix(".part").rename(target)
 
@@ -78,7 +78,7 @@ def write_agent(folder: Path, body: str) -> tuple[str, Path]:
 
 
 def noted(notes: Path) -> list[dict[str, Any]]:
-    """Return what stand-ins noted."""
+    """Return what stand-ins noted, oldest first."""
     return [json.loads(path.read_text(encoding="utf-8")) for path in sorted(notes.glob("*.json"))]
 
 
