@@ -25,7 +25,7 @@ from skillgit.view import diff, numbers
 from skillgit.view import event_marks as cells
 from skillgit.view.curve import NUMBERS, course, run_curve
 from skillgit.view.event_marks import Entry
-from skillgit.view.items import CHECKS, TYPES, outcome_mark
+from skillgit.view.items import CHECKS, MARKS, TYPES, outcome_mark
 from skillgit.view.numbers import chance, delta, not_measured, plural, score
 from skillgit.view.plan import COST
 from skillgit.view.surface import UNICODE
@@ -98,6 +98,7 @@ def environment(*folders: Path) -> Environment:
         interleaved=interleaved,
         CHECKS=CHECKS,
         COST=COST,
+        MARKS=MARKS,
         NUMBERS=NUMBERS,
         SETTINGS=SETTINGS,
         TYPES=TYPES,
@@ -230,7 +231,7 @@ FILTERS = {
     "count": numbers.count,
     "duration": numbers.duration,
     "chance": chance,
-    "mark": lambda cell: outcome_mark(cell.value, cell.hard),
+    "mark": outcome_mark,
     "glyph": glyph,
     "tone": lambda row: cells.style(Entry.of_row(row)).name.lower(),  # the colour that repeats what the sign says
     "made_of": cells.made_of,

@@ -17,7 +17,8 @@ from skillgit.view.text import apart, fit, one_line, width
 if TYPE_CHECKING:
     from skillgit.app.history.diff.items import Change, ItemChange, ItemDiff, Length
     from skillgit.app.history.item import ItemReply, ItemWords
-    from skillgit.app.recorded.outcomes import CheckChange
+    from skillgit.app.recorded.outcomes import CheckChange, ItemOutcome
+    from skillgit.app.workspace.workspace import Absence
     from skillgit.domain.conditions import Difference
     from skillgit.index.rows import LogRow
 
@@ -206,13 +207,23 @@ _SOLVED = OutcomeMark("s", "✓", "solved", Style.ACCEPTED)
 _PARTIAL = OutcomeMark("p", "◐", "partial credit", Style.REJECTED)
 _FAILED = OutcomeMark("f", "×", "not solved", Style.REJECTED)  # noqa: RUF001 - a sign
 _FAULT = OutcomeMark("e", "!", "failed to evaluate", Style.REVERTED)
+_BLANK = OutcomeMark("", "·", "not measured", Style.FAINT)
+_UNKNOWN = OutcomeMark("", "?", "evidence not here", Style.FAINT)
+MARKS: Final = (_SOLVED, _PARTIAL, _FAILED, _FAULT, _BLANK, _UNKNOWN)
 
 
-def outcome_mark(value: float | None, hard: float | None) -> OutcomeMark:
+def score_mark(value: float | None, hard: float | None) -> OutcomeMark:
     """Return the mark of an outcome with the score ``value`` under the metric of its run."""
     if value is None or hard is None:
         return _FAULT
     return _SOLVED if hard >= 1 else _PARTIAL if value > 0 else _FAILED
+
+
+def outcome_mark(outcome: ItemOutcome | None, absence: Absence | None = None) -> OutcomeMark:
+    """Return the mark of an item under a text; ``absence`` says why an outcome that it has is not known here."""
+    if outcome is None:
+        return _BLANK if absence is None else _UNKNOWN
+    return score_mark(outcome.value, outcome.hard)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -277,7 +288,7 @@ def output_table(names: Sequence[str], link: Callable[[OutputRow, int], Cell] | 
 
     def shown(row: OutputRow, number: int) -> Cell:
         score, success = row.scores[number], row.successes[number]
-        mark = None if score is None else outcome_mark(score, float(bool(success)))
+        mark = None if score is None else score_mark(score, float(bool(success)))
         part = "" if score in {None, 0.0, 1.0} else f" {numbers.score(score)}"
         text = f"{mark.sign if mark else UNICODE.dot}{part} {fit(one_line(row.answers[number]), _ANSWER)}".rstrip()
         cell = link(row, number) if link else Cell("")

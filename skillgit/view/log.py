@@ -123,13 +123,17 @@ def draw(rows: Sequence[LogRow], parents: Mapping[str, Sequence[str]], screen: S
     lines: list[tuple[list[str], str]] = []
     for position, row in zip(positions, rows, strict=True):
         # a proposal is tied to the slow merge that is next above it in its run
-        above = merges.get(row.run) if row.kind == EventKind.SLOW_PROPOSED else None
-        is_tied = above is not None and (above.kind, above.step) == (EventKind.SLOW_MERGED, row.step)
-        lines.append((pen.row(position, row, is_tied=is_tied), pen.below(position)))
+        lines.append((pen.row(position, row, is_tied=is_tied(row, merges.get(row.run))), pen.below(position)))
         if row.kind in {EventKind.SLOW_MERGED, EventKind.SLOW_PROPOSED}:
             merges[row.run] = row
     width = max((len(line) for line, _ in lines), default=0)
     return Graph(tuple(Drawn("".join(line) + " " * (width - len(line)), below) for line, below in lines), width)
+
+
+def is_tied(row: LogRow, above: LogRow | None) -> bool:
+    """Say whether ``row`` is the proposal of the slow merge ``above``, to which it is tied and not to the line."""
+    merge = (EventKind.SLOW_MERGED, row.step)
+    return row.kind == EventKind.SLOW_PROPOSED and above is not None and (above.kind, above.step) == merge
 
 
 class _Pen:

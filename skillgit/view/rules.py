@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from skillgit.domain.address import version_label
 from skillgit.domain.event_kinds import EventKind
@@ -188,8 +188,13 @@ def pruned(result: Pruned, screen: Screen) -> Iterator[str]:
     yield gate.following(gate.next_commands(result.decided), screen)
 
 
-_SIGNS = {"added": "+", "removed": "-", "changed": "~", "moved": ">"}
-_CHANGE_STYLES = {"added": Style.ACCEPTED, "removed": Style.REJECTED, "changed": Style.REVERTED, "moved": Style.FAINT}
+CHANGES: Final = {
+    "added": ("+", Style.ACCEPTED),
+    "removed": ("-", Style.REJECTED),
+    "changed": ("~", Style.REVERTED),
+    "moved": (">", Style.FAINT),
+}
+"""What happened to rules, in the order in which they are counted: its sign and colour."""
 _SPACE = 2
 _NARROWEST = 24  # columns of a rule's text, however narrow the terminal is
 _BY_KIND: dict[str, str] = {EventKind.RUN_STARTED: "seed", EventKind.EDITED: "by hand", EventKind.REVERTED: "restore"}
@@ -209,14 +214,16 @@ def change_lines(diff: RulesDiffed, screen: Screen) -> Iterator[str]:
 
 
 def sums(diff: RulesDiffed, screen: Screen) -> str:
-    counts = [(sum(row.change == change for row in diff.rows), change) for change in _SIGNS]
+    counts = [(sum(row.change == change for row in diff.rows), change) for change in CHANGES]
     parts = [f"{count} {change}" for count, change in counts if count or change in {"added", "removed"}]
     return f"rules: {f' {screen.glyphs.dot} '.join([*parts, f'{diff.kept} kept'])}"
 
 
 def _changes(rows: Sequence[RuleChange], diff: RulesDiffed, screen: Screen) -> Iterator[str]:
+    marks = [CHANGES[row.change] for row in rows]
     fronts = [
-        (screen.paint(_CHANGE_STYLES[row.change], _SIGNS[row.change]), _label(row, diff), _step(row)) for row in rows
+        (screen.paint(style, sign), _label(row, diff), _step(row))
+        for (sign, style), row in zip(marks, rows, strict=True)
     ]
     support = [f"support {row.support} {row.source}" if row.support is not None else row.source for row in rows]
     backs = [(text, numbers.delta(row.gain)) for text, row in zip(support, rows, strict=True)]

@@ -9,6 +9,7 @@ from skillgit.app.workspace.workspace import Absence, measure
 from skillgit.domain.score import known
 from skillgit.index.rows import LogRow
 from skillgit.view import numbers
+from skillgit.view.items import outcome_mark
 from skillgit.view.json_values import named_values, picked
 from skillgit.view.surface import UNICODE, Screen, Style
 from skillgit.view.table import Cell, Column, Table, pivot
@@ -215,16 +216,13 @@ def chosen(columns: Sequence[ItemColumn], room: int) -> list[int]:
 
 def sign(cell: ItemOutcome | None, screen: Screen, absence: Absence | None = None) -> str:
     """Return an outcome as a sign: solved or not, tenths, ``!`` failed, in brackets if inherited, ``?`` unknown."""
-    if cell is None:
-        return screen.paint(Style.FAINT, screen.glyphs.dot if absence is None else _UNKNOWN)
-    if cell.value is None or cell.hard is None:
-        return screen.paint(Style.REVERTED, "!")
-    is_solved, partly = cell.hard >= 1.0, 0.0 < cell.value < 1.0
-    mark = screen.glyphs.passed if is_solved else screen.glyphs.rejected
-    mark = str(max(1, min(9, int(cell.value * 10)))) if partly else mark
-    if not cell.measured:
-        return screen.paint(Style.FAINT, f"({mark})")
-    return screen.paint(Style.ACCEPTED if is_solved else Style.SKIPPED if partly else Style.REJECTED, mark)
+    _, text, _, style = outcome_mark(cell, absence)
+    text = screen.encodable(text)
+    if cell is None or cell.value is None:
+        return screen.paint(style, text)
+    if 0.0 < cell.value < 1.0:
+        text, style = str(max(1, min(9, int(cell.value * 10)))), style if cell.solved else Style.SKIPPED
+    return screen.paint(style, text) if cell.measured else screen.paint(Style.FAINT, f"({text})")
 
 
 def _score(column: ItemColumn, screen: Screen, *, short: bool) -> str:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from statistics import fmean
+from typing import Literal
 
 from skillgit.app.history.requests import ItemOrder, ItemsRequest
 from skillgit.app.recorded.outcomes import ItemLine, check_scores, load, no_outcomes
@@ -41,6 +43,21 @@ class ItemTable:
     columns: tuple[ItemColumn, ...]  # the versions, and candidates behind the version that they rest on
     rows: tuple[ItemLine, ...]
     items: int
+
+    def shifts(self, line: ItemLine) -> Iterator[Literal["fixed", "broken", ""]]:
+        """Yield for each column whether its text is the first to solve ``line`` again, or the first to fail it.
+
+        An outcome that is not known here may have been either, so that what follows it is neither.
+        """
+        past: bool | None = None
+        for column, cell in zip(self.columns, line.cells, strict=True):
+            is_solved = None if cell is None else cell.solved
+            if is_solved is None:
+                yield ""
+                past = past if cell is not None or column.absence is None else None
+            else:
+                yield "" if past in {None, is_solved} else "fixed" if is_solved else "broken"
+                past = is_solved
 
 
 def items(workspace: Workspace, run: str | None, request: ItemsRequest) -> ItemTable:

@@ -38,6 +38,7 @@ from skillgit.view import event_marks as cells
 from skillgit.view import numbers
 from skillgit.view.curve import Axis, RunCurve
 from skillgit.view.event_marks import Entry
+from skillgit.view.log import is_tied
 from skillgit.view.numbers import count, money, plural
 from skillgit.view.runs import RUNS, on_test
 from skillgit.view.surface import Screen, Style
@@ -618,7 +619,6 @@ def graph(row: LogRow, above: LogRow | None, ink: Screen) -> Painted:
     sign, style = cells.glyph(entry, glyphs), cells.style(entry)
     if not cells.LOOKS[row.kind].beside:
         return (Part(f"{sign}   ", style),)
-    merge = (EventKind.SLOW_MERGED, row.step)
-    if row.kind == EventKind.SLOW_PROPOSED and above is not None and (above.kind, above.step) == merge:
+    if is_tied(row, above):
         return Part(glyphs.branch, Style.FAINT), Part(f"{sign}  ", style)
     return Part(f"{glyphs.line if above is not None else ' '} ", Style.FAINT), Part(f"{sign} ", style)

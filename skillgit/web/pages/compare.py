@@ -17,6 +17,7 @@ from skillgit.verbs.items import ITEM_TABLE, item_replies, question_of
 from skillgit.verbs.runs import RUNS, RunsRequest
 from skillgit.view.items import FACETS, OutputRow, all_asked, asked, chance_words, output_table, outputs, solved
 from skillgit.view.items import sums as item_sums
+from skillgit.view.rules import CHANGES as RULE_CHANGES
 from skillgit.view.surface import Screen
 from skillgit.view.table import Cell
 from skillgit.web.pages.version import costs_by
@@ -42,9 +43,9 @@ class Pair(NamedTuple):
 
 @page("/compare")
 def compare_page(visit: Visit) -> Answer:
-    runs, names, own_runs = _sides(visit)
-    pairs = [*_pairs(visit, names)] if len(names) > 1 else []
     choice = chosen_items(visit)
+    runs, names, own_runs = choice["sides"]
+    pairs = [*_pairs(visit, names)] if len(names) > 1 else []
     first = visit.number("from")
     rows = _asking(visit, choice, slice(first, first + LISTED))
     asked_for = [rev for rev in visit.values("rev") if rev.strip()]
@@ -73,6 +74,7 @@ def compare_page(visit: Visit) -> Answer:
         split=visit.value("view") == "split",
         listed=LISTED,
         rules_listed=RULES,
+        RULE_CHANGES=RULE_CHANGES,
     )
 
 
@@ -80,7 +82,7 @@ def compare_page(visit: Visit) -> Answer:
 def compared_items(visit: Visit) -> Answer:
     """Return the items of a comparison that its page shows, with all columns."""
     choice = chosen_items(visit)
-    names = _sides(visit)[1]
+    _, names, _ = choice["sides"]
     for name in names[1:] if not choice["counts"] else ():
         ITEM_DIFF.ask(visit.workspace, DiffRequest(a=names[0], b=name))  # which says why there are none
     rows = [replace(row, question=asked(row.question)) for row in _asking(visit, choice, slice(None))]
@@ -132,14 +134,16 @@ def _measured(visit: Visit, names: Sequence[str]) -> tuple[tuple[str, ...], list
 def chosen_items(visit: Visit) -> dict[str, Any]:
     """Return the items of a comparison that an address chooses, in their order, with what the page says of them.
 
-    ``names`` are the versions with outcomes, ``counts`` says how many items each group has, and ``state`` is what links
-    have to keep.
+    ``sides`` are the runs by name, the versions that are compared, and the runs of these. ``names`` are the versions
+    with outcomes, ``counts`` says how many items each group has, and ``state`` is what links have to keep.
     """
-    _, every_name, runs = _sides(visit)
+    sides = _sides(visit)
+    _, every_name, runs = sides
     names, diffs = _measured(visit, every_name)
     items = list(dict.fromkeys(row.item for diff in diffs for row in diff.rows))
     if not items:
-        return {"names": (), "rows": (), "replies": {}, "counts": {}, "state": {"view": visit.value("view")}}
+        nothing = {"names": (), "rows": (), "replies": {}, "counts": {}, "state": {"view": visit.value("view")}}
+        return {"sides": sides, **nothing}
     flaky = {
         line.item for run in runs for line in ITEM_TABLE.ask(visit.workspace, ItemsRequest(run=run, flaky=True)).rows
     }
@@ -157,7 +161,8 @@ def chosen_items(visit: Visit) -> dict[str, Any]:
     state = {"items": facet, "sort": sort, "hide": hidden, "view": visit.value("view")}
     counts = {name: len(rows) for name, rows in groups.items() if rows}
     rows = table.chosen(groups[facet], sort=sort)
-    return {"names": names, "table": table, "rows": rows, "replies": replies, "counts": counts, "state": state}
+    choice = {"names": names, "table": table, "rows": rows, "replies": replies, "counts": counts, "state": state}
+    return {"sides": sides, **choice}
 
 
 def _leading(names: Sequence[str], way: Mapping[str, Any], row: OutputRow, number: int) -> Cell:

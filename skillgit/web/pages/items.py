@@ -101,7 +101,7 @@ def items_page(visit: Visit) -> Answer:
         older=names[max(1, start - COLUMNS)] if start > 1 else "",
         newer=names[start + COLUMNS] if start + COLUMNS < len(names) else "",
         start=visit.value("from"),
-        broken={(line.item, change.words) for change in facets if change.group == _BROKEN for line in change.items},
+        shifts={line.item: [*table.shifts(line)] for line in rows},
     )
 
 
@@ -129,9 +129,6 @@ def _selection(visit: Visit) -> Selection:
     return Selection(replace(request, **values), table, facets, facet, rows, query)
 
 
-_BROKEN: Final = "Broken by"
-
-
 def _facets(table: ItemTable) -> Iterator[Facet]:
     lines = table.rows
     yield Facet("all", "all", "", lines)
@@ -145,19 +142,14 @@ def _facets(table: ItemTable) -> Iterator[Facet]:
         of_kind = [line for line in lines if line.task_type == kind]
         yield Facet(f"type:{kind}", kind, "Task type", of_kind, {"task_type": kind})
     # the items that a version solves and the one before did not, and those the other way round
-    shifts: dict[tuple[str, str], list[ItemLine]] = {}
-    for line in lines:
-        past: bool | None = None
-        for column, cell in zip(table.columns, line.cells, strict=True):
-            is_solved = cell.solved if cell is not None else None
-            if is_solved is None:
-                past = None if column.absence else past
-                continue
-            if past is not None and is_solved != past:
-                shifts.setdefault(("Fixed by" if is_solved else _BROKEN, column.name), []).append(line)
-            past = is_solved
-    for (group, name), rows in sorted(shifts.items(), key=lambda entry: (entry[0][0] == _BROKEN, int(entry[0][1][1:]))):
-        yield Facet(f"{group.split()[0].lower()}:{name}", name, group, rows)
+    for change in ("fixed", "broken"):
+        shifted: list[list[ItemLine]] = [[] for _ in table.columns]
+        for line in lines:
+            for of_version, shift in zip(shifted, table.shifts(line), strict=True):
+                if shift == change:
+                    of_version.append(line)
+        for column, rows in zip(table.columns, shifted, strict=True):
+            yield Facet(f"{change}:{column.name}", column.name, f"{change.capitalize()} by", rows)
 
 
 class Side(NamedTuple):
