@@ -33,7 +33,7 @@ from skillgit.engine.measure import (
 from skillgit.engine.rollout import roll_out
 from skillgit.engine.search import Monitor, Search, Session, SkillHistory, Stage, Transition, epoch_of
 from skillgit.engine.step import Trial, settle, take_step, try_out
-from skillgit.engine.strategy import Proposal, TrainSearch
+from skillgit.engine.strategy import Proposal, Strategy, TrainSearch
 
 UNION_WAVE, RACE_WAVE = 32, 16
 """Items of a wave at least, of a union and of the first one of a race: a round waits for models a few times only."""
@@ -46,6 +46,7 @@ class Rounds:
     """Carries out steps; keeps the round in progress, so that it is computed once."""
 
     session: Session
+    strategy: Strategy
     history: SkillHistory
     _key: tuple[int, int] = (0, 0)
     _trials: Mapping[int, Trial] | None = None
@@ -53,12 +54,12 @@ class Rounds:
     def search(self, state: RunState, step: int) -> Search:
         """Return what ``step`` works with: of the version that the strategy names."""
         search = replace(Search.of(self.session, state, self.history), step=step)
-        return replace(search, base=self.session.strategy.base(TrainSearch.within(search)))
+        return replace(search, base=self.strategy.base(TrainSearch.within(search)))
 
     def steps(self, state: RunState, step: int) -> range:
         """Return the steps of the round of ``step``; it ends with the epoch, and a person's version ends it too."""
         session = self.session
-        width = session.strategy.width(session.settings)
+        width = self.strategy.width(session.settings)
         begin = (epoch_of(step, session.per_epoch) - 1) * session.per_epoch + 1
         end = min(begin + session.per_epoch, session.steps + 1)
         begin += (step - begin) // width * width
@@ -73,7 +74,7 @@ class Rounds:
         """Return what comes of ``step``, whose calls are charged to the event in progress."""
         began, steps = self.session.clock(), self.steps(state, step)
         if len(steps) == 1:
-            return await take_step(self.search(state, step), began=began, on_refusal=on_refusal)
+            return await take_step(self.search(state, step), self.strategy, began=began, on_refusal=on_refusal)
         before = state.before(steps.start)
         if self._trials is None or self._key != (steps.start, before.version):
             trials = await self._compute(self.search(before, steps.start), steps)
@@ -96,7 +97,7 @@ class Rounds:
 
         async def propose(view: TrainSearch) -> Proposal:
             with session.calls.charged_to(step_scope(session.run, view.step)):
-                return await session.strategy.propose(view)
+                return await self.strategy.propose(view)
 
         async def try_one(entry: tuple[Search, Proposal]) -> Trial:
             with session.calls.charged_to(step_scope(session.run, entry[0].step)):
@@ -104,7 +105,7 @@ class Rounds:
 
         proposals = await ordered(propose, views, limit=len(views))
         with session.calls.charged_to(step_scope(session.run, steps[-1])):
-            union = await session.strategy.unite(views[-1], proposals)
+            union = await self.strategy.unite(views[-1], proposals)
         trials = await ordered(try_one, list(zip(searches, proposals, strict=True)), limit=len(searches))
         before, files = await measured_base(first)
         by_step = {trial.search.step: trial for trial in trials}

@@ -67,6 +67,7 @@ from skillgit.engine.search import (
     epoch_of,
     unanswered_file,
 )
+from skillgit.engine.strategy import Strategy
 from skillgit.errors import ConfigError, NotLoadedError, ServiceError
 
 FIRST_SLOW_EPOCH = 2  # the slow update compares two epochs, so that there is none after the first
@@ -105,9 +106,8 @@ class Prefetch:
     _task: asyncio.Task[None] | None = None
     _over: bool = False
 
-    def start(self, session: Session, skill: Skill, step: int, slots: asyncio.Semaphore) -> None:
-        """Begin what ``step`` is certain to roll out with ``skill``; under a cap, nothing runs ahead."""
-        items = session.strategy.certain(session, step)
+    def start(self, session: Session, skill: Skill, step: int, items: Sequence[Item], slots: asyncio.Semaphore) -> None:
+        """Begin the rollouts of ``items``, which ``step`` is certain to make; under a cap, nothing runs ahead."""
         if items and (self._task is None or self._task.done()) and not session.calls.capped:
             self._over = False
             self._task = asyncio.create_task(self._roll_out(session, skill, step, items, slots))
@@ -150,6 +150,7 @@ class Trainer:
     """The method; ``prepare`` has to succeed before a run begins, and its calls are charged to the first event."""
 
     session: Session
+    strategy: Strategy
     start: Start
     history: SkillHistory
     prepare: Callable[[], Awaitable[None]] | None = None
@@ -157,7 +158,7 @@ class Trainer:
     rounds: Rounds = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "rounds", Rounds(self.session, self.history))
+        object.__setattr__(self, "rounds", Rounds(self.session, self.strategy, self.history))
 
     async def next(self, state: RunState | None) -> Transition | None:
         """Return the transition that follows ``state``; None once the run is finished."""
@@ -222,7 +223,7 @@ class Trainer:
         skill = self.history.skill(state.version)
 
         def refused(slots: asyncio.Semaphore) -> None:
-            self.prefetch.start(session, skill, step + 1, slots)
+            self._run_ahead(skill, step + 1, slots)
 
         # Whether a refusal of the candidate is sure to be followed by a step on the same version.
         after = replace(state, step=step, epoch=epoch_of(step, session.per_epoch))
@@ -230,6 +231,10 @@ class Trainer:
         ends = step >= session.steps or stop_before_step(session, after)
         is_known = not due and not ends and not session.settings.optimizer.salvage
         return await self.rounds.transition(state, step, on_refusal=refused if is_known else None)
+
+    def _run_ahead(self, skill: Skill, step: int, slots: asyncio.Semaphore) -> None:
+        items = self.strategy.certain(self.session, step)
+        self.prefetch.start(self.session, skill, step, items, slots)
 
     def _slow_update_is_due(self, state: RunState) -> bool:
         optimizer = self.session.settings.optimizer
@@ -261,7 +266,7 @@ class Trainer:
 
         def known(rollout: Rollout) -> None:
             if self._step_follows_baseline(rollout):
-                self.prefetch.start(session, start.skill, 1, slots)
+                self._run_ahead(start.skill, 1, slots)
 
         measurement = await evaluate_selection(session, start.skill, Stage.BASELINE, slots=slots, each=known)
         summary = measurement.evaluation.summary()

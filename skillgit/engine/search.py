@@ -13,7 +13,7 @@ from datetime import datetime
 from enum import StrEnum
 from math import ceil
 from random import Random
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from skillgit.calls.client import Calls, Unanswered
 from skillgit.domain.cost import Cost
@@ -36,9 +36,6 @@ from skillgit.plugin.environment import Environment, asks_judge, secrets_of
 from skillgit.plugin.plugin_identity import PluginSource, environment_digest
 from skillgit.plugin.redaction import redact
 from skillgit.plugin.shortcuts import cue_texts
-
-if TYPE_CHECKING:
-    from skillgit.engine.strategy import Strategy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,7 +114,6 @@ class Session:
     # returns the attempts at train items that the run has recorded
     attempts: Callable[[], Attempts] = Attempts
     executor: Executor = field(default_factory=Inline)
-    strategy: Strategy
 
     async def aclose(self) -> None:
         """End what the environment holds, and close connections."""

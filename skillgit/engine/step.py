@@ -40,7 +40,7 @@ from skillgit.engine.measure import Measured, Refused, gate_event, measure
 from skillgit.engine.replies import FailurePattern
 from skillgit.engine.rollout import roll_out
 from skillgit.engine.search import Search, Session, Stage, Transition, epoch_of, shuffle, unanswered
-from skillgit.engine.strategy import NO_REFLECTION, Proposal, TrainSearch, account, looks_evidence, may_save
+from skillgit.engine.strategy import NO_REFLECTION, Proposal, Strategy, TrainSearch, account, looks_evidence, may_save
 from skillgit.plugin.redaction import redact
 
 SHOWN_ITEMS = 4  # how many item ids a reason names before it says how many more there are
@@ -87,12 +87,14 @@ class Trial:
         return counts.fixed < counts.broken or not may_save(search.session, search.skill, self.candidate)
 
 
-async def take_step(search: Search, *, began: datetime, on_refusal: Refused | None = None) -> Transition:
+async def take_step(
+    search: Search, strategy: Strategy, *, began: datetime, on_refusal: Refused | None = None
+) -> Transition:
     """Return what comes of one step: the strategy's proposal is tried, measured and gated, and may be salvaged.
 
     ``on_refusal`` is called once it is certain that the gate refuses the candidate, while last items still run.
     """
-    proposal = await search.session.strategy.propose(TrainSearch.within(search))
+    proposal = await strategy.propose(TrainSearch.within(search))
     trial = await try_out(search, proposal)
     if not trial.is_alive:
         return settle(trial, began=began)

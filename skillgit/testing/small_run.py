@@ -277,10 +277,9 @@ class SmallRun:
             monitor=Monitor(),
             outcomes=history.outcomes,
             attempts=history.attempts,
-            strategy=strategy,
         )
         start = Start(skill=environment.seed_skill(), config="c", splits="s", evidence={})
-        return Trainer(session=session, start=start, history=history)
+        return Trainer(session=session, strategy=strategy, start=start, history=history)
 
 
 _ROLES = ("target", "optimizer", "judge")

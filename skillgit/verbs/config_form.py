@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, Union, get_args, get_origi
 from skillgit.app.setup.config.load import load_config
 from skillgit.app.setup.config.resolved import ConfigEntry, ResolvedConfig
 from skillgit.app.setup.config.schema import SECTIONS
-from skillgit.app.setup.run_setup import recorded_config
+from skillgit.app.setup.recorded_setup import recorded_config
 from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.shipped_configurations import shipped
 from skillgit.app.workspace.workspace import Workspace

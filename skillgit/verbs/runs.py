@@ -21,7 +21,7 @@ from skillgit.view.runs import standing
 
 with loaded_on_use():
     from skillgit.app.history import run_list, status
-    from skillgit.app.workspace import revision_range
+    from skillgit.app.workspace import workspace
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,7 +91,7 @@ class UseRequest:
 
 
 def _use(session: VerbSession, request: UseRequest) -> Answer[RunRow]:
-    row = revision_range.use(session.context, request.run)
+    row = workspace.use(session.context, request.run)
     best = f"best {version_label(row.best_version)} {score(row.best_score)}"
     lines = [f"default run is now {row.name}, {best}; next: skillgit log"]
     return Answer("use/1", row, lines, document={"run": row})

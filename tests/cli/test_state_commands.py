@@ -63,7 +63,7 @@ def test_init_as_json(skillgit, fake):
 
 
 def test_use_names_the_run_and_what_comes_next(skillgit, fake):
-    calls = fake("workspace.revision_range.use", sample.DONE)
+    calls = fake("workspace.workspace.use", sample.DONE)
     assert skillgit("use", "searchqa-20261119").text == (
         "default run is now searchqa-20261119-p0qx, best v5 .7000; next: skillgit log\n"
     )

@@ -214,9 +214,9 @@ def trainer(
         monitor=Monitor(),
         outcomes=history.outcomes,
         attempts=history.attempts,
-        strategy=SkillOpt() if strategy is None else strategy,
     )
-    return Trainer(session=session, start=Start(skill=SEED, config="c", splits="s", evidence={}), history=history)
+    start = Start(skill=SEED, config="c", splits="s", evidence={})
+    return Trainer(session=session, strategy=strategy or SkillOpt(), start=start, history=history)
 
 
 async def run_to_end(made: Trainer, history: History, limit: int = 100) -> History:

@@ -32,7 +32,7 @@ from skillgit.store.tree import outward_links, read_file, skill_folders
 from skillgit.store.trunk import trunk_tip
 
 with loaded_on_use():  # pydantic and plug-ins, which only a run's skill needs
-    from skillgit.app.setup import run_setup
+    from skillgit.app.setup import recorded_setup
     from skillgit.plugin import registry
 
 _SHORT = 12
@@ -339,7 +339,7 @@ class LeakFinder:
         for row in queries.run_rows(self._workspace.index, {}):
             reason = ""
             try:
-                config = run_setup.recorded_config(self._workspace, row.name, ()) if row.skill == skill else None
+                config = recorded_setup.recorded_config(self._workspace, row.name, ()) if row.skill == skill else None
                 if (
                     config is None
                     or (identity := (config.values.env.name, config.root, repr(config.options))) in sources

@@ -17,7 +17,7 @@ from skillgit.app.setup.basis import Lender, ResultBasis
 from skillgit.app.setup.measurement import Measurement
 from skillgit.app.setup.model_session import EvalWatcher
 from skillgit.app.setup.plan import Plan
-from skillgit.app.setup.run_setup import differences, measuring_setup
+from skillgit.app.setup.recorded_setup import differences, measuring_setup
 from skillgit.app.workspace.revision import event_in, find_run
 from skillgit.app.workspace.revision_range import split_range
 from skillgit.app.workspace.workspace import Absence, Workspace

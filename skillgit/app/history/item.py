@@ -30,7 +30,7 @@ from skillgit.index.item_queries import MeasuredRow
 from skillgit.lazy import loaded_on_use
 
 with loaded_on_use():  # only pictures need the data
-    from skillgit.app.setup import run_setup
+    from skillgit.app.setup import recorded_setup
     from skillgit.plugin import backend, registry
     from skillgit.plugin import environment as plugin_environment
 
@@ -260,7 +260,7 @@ def item_picture(workspace: Workspace, run: str, item: str, digest: str) -> Item
 def _images(workspace: Workspace, run: str, item: str) -> Iterator[backend.Image]:
     name = find_run(workspace, run)
     # of a stranger's run only what such a run may set
-    config = run_setup.recorded_config(workspace, name, ())
+    config = recorded_setup.recorded_config(workspace, name, ())
     environment = registry.find_environment(config.values.env.name, config.root).cls(config.options, config.root)
     if isinstance(environment, plugin_environment.ShowsPictures):
         for entry in environment.items(Split.SELECTION):

@@ -25,7 +25,7 @@ from skillgit.app.setup.basis import ResultBasis
 from skillgit.app.setup.measurement import Measurement
 from skillgit.app.setup.model_session import EvalWatcher
 from skillgit.app.setup.plan import Plan
-from skillgit.app.setup.run_setup import differences
+from skillgit.app.setup.recorded_setup import differences
 from skillgit.app.workspace.revision import event_in, find_run
 from skillgit.app.workspace.workspace import Workspace
 from skillgit.domain.address import version_label

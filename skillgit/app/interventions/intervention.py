@@ -13,7 +13,8 @@ from skillgit.app.setup.measurement import Measurement
 from skillgit.app.setup.model_session import EvalWatcher
 from skillgit.app.setup.plan import Plan
 from skillgit.app.setup.planner import Planner
-from skillgit.app.setup.run_setup import Setup, differences, measuring_setup
+from skillgit.app.setup.recorded_setup import differences, measuring_setup
+from skillgit.app.setup.run_setup import Setup
 from skillgit.app.workspace.request import OnTerms
 from skillgit.app.workspace.workspace import Workspace
 from skillgit.domain.address import version_label

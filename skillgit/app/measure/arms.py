@@ -11,7 +11,8 @@ from typing import Literal
 
 from skillgit.app.setup.basis import Lender, find_lender, lender_of
 from skillgit.app.setup.measurement import Arm
-from skillgit.app.setup.run_setup import Setup, measuring_setup, refuse_samples
+from skillgit.app.setup.recorded_setup import measuring_setup
+from skillgit.app.setup.run_setup import Setup, refuse_samples
 from skillgit.app.setup.skill_tasks import TASKS_ENVIRONMENT
 from skillgit.app.workspace.request import OnTerms
 from skillgit.app.workspace.revision import (

@@ -40,7 +40,7 @@ from skillgit.app.recorded.replies import recorded_replies
 from skillgit.app.recorded.run_record import least_coverage, recorded_items, started
 from skillgit.app.setup.model_session import EvalWatcher
 from skillgit.app.setup.plan import Plan
-from skillgit.app.setup.run_setup import recorded_config
+from skillgit.app.setup.recorded_setup import recorded_config
 from skillgit.app.setup.skill_tasks import load_for_skill
 from skillgit.app.skill_format.folder_contents import read_entries
 from skillgit.app.workspace.request import OnTerms

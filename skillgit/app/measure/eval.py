@@ -19,7 +19,7 @@ from skillgit.app.setup.judge_record import judge_command
 from skillgit.app.setup.measurement import Arm, ArmTrial, Measurement
 from skillgit.app.setup.model_session import EvalWatcher
 from skillgit.app.setup.plan import Plan
-from skillgit.app.setup.run_setup import differences
+from skillgit.app.setup.recorded_setup import differences
 from skillgit.app.skill_format.atomic_write import write_output
 from skillgit.app.workspace.workspace import Workspace
 from skillgit.domain.cost import Cost

@@ -26,9 +26,11 @@ from skillgit.app.setup.config.load import load_config
 from skillgit.app.setup.judge_record import JudgeRecord, doubt_of, judged_items, keep_record, noise_of
 from skillgit.app.setup.measurement import Arm, Measurement
 from skillgit.app.setup.model_session import EvalWatcher
-from skillgit.app.setup.models import NAME_JUDGE, find_routes, lacks_judge
+from skillgit.app.setup.models import find_routes
 from skillgit.app.setup.plan import Plan
-from skillgit.app.setup.run_setup import Setup, differences, identified, measuring_setup
+from skillgit.app.setup.preflight import NAME_JUDGE, lacks_judge
+from skillgit.app.setup.recorded_setup import differences, identified, measuring_setup
+from skillgit.app.setup.run_setup import Setup
 from skillgit.app.workspace.workspace import BRING, Workspace
 from skillgit.calls.route import Route
 from skillgit.domain.agreement import (

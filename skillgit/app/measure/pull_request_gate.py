@@ -31,9 +31,10 @@ from skillgit.app.measure.requests import GateRequest
 from skillgit.app.setup.basis import find_lender, lender_of
 from skillgit.app.setup.measurement import Arm, ArmTrial, Measurement
 from skillgit.app.setup.model_session import EvalWatcher
-from skillgit.app.setup.models import STAGE as PREFLIGHT
 from skillgit.app.setup.plan import Plan, total_of, whole_plan
-from skillgit.app.setup.run_setup import Setup, measuring_setup, refuse_samples
+from skillgit.app.setup.planner import PREFLIGHT
+from skillgit.app.setup.recorded_setup import measuring_setup
+from skillgit.app.setup.run_setup import Setup, refuse_samples
 from skillgit.app.skill_format.atomic_write import write_output
 from skillgit.app.workspace.request import OnTerms
 from skillgit.app.workspace.revision import Resolved

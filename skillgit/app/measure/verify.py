@@ -16,7 +16,8 @@ from skillgit.app.setup.comparable_conditions import environment_change
 from skillgit.app.setup.measurement import Arm, ArmTrial, Measurement
 from skillgit.app.setup.model_session import EvalWatcher
 from skillgit.app.setup.plan import Plan
-from skillgit.app.setup.run_setup import Setup, measuring_setup, other_models
+from skillgit.app.setup.recorded_setup import measuring_setup, other_models
+from skillgit.app.setup.run_setup import Setup
 from skillgit.app.workspace.revision import event_in
 from skillgit.app.workspace.workspace import Workspace
 from skillgit.domain.cost import Cost

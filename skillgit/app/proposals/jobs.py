@@ -9,7 +9,8 @@ from shlex import quote
 from skillgit.app.proposals.proposal import ProposalPin, Upshot
 from skillgit.app.proposals.requests import ProposeRequest
 from skillgit.app.setup.config.load import load_config
-from skillgit.app.setup.run_setup import Setup, identified, set_up
+from skillgit.app.setup.recorded_setup import identified
+from skillgit.app.setup.run_setup import Setup, set_up
 from skillgit.app.setup.skill_tasks import with_own_tasks
 from skillgit.app.train.requests import SkillTraining
 from skillgit.app.workspace.context import Context

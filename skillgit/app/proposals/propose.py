@@ -29,8 +29,8 @@ from skillgit.app.proposals.requests import ProposeRequest
 from skillgit.app.recorded.score_summary import Scores
 from skillgit.app.setup.basis import models_of
 from skillgit.app.setup.model_session import EvalProgress
-from skillgit.app.setup.models import STAGE as PREFLIGHT
 from skillgit.app.setup.plan import Plan, whole_plan
+from skillgit.app.setup.planner import PREFLIGHT
 from skillgit.app.train.run_report import Trained
 from skillgit.app.train.train import plan_train, train
 from skillgit.app.workspace.context import Context

@@ -26,8 +26,8 @@ from skillgit.app.recorded.score_summary import SkillComparison, compare
 from skillgit.app.setup.basis import ResultBasis, find_lender
 from skillgit.app.setup.measurement import Arm, ArmTrial, Measurement
 from skillgit.app.setup.model_session import EvalWatcher
-from skillgit.app.setup.models import STAGE as PREFLIGHT
 from skillgit.app.setup.plan import Plan, total_of, whole_plan
+from skillgit.app.setup.planner import PREFLIGHT
 from skillgit.app.setup.run_setup import Setup
 from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.request import OnTerms

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from skillgit.app.recorded.run_record import started
+from skillgit.app.setup.run_setup import Setup
 from skillgit.app.workspace.revision import chosen_run
 from skillgit.app.workspace.workspace import Workspace
 from skillgit.domain.evaluation import Split
 from skillgit.domain.rehearsal import half_rehearsal, rehearsal
 from skillgit.index import queries
 from skillgit.plugin.environment import asks_judge
-
-if TYPE_CHECKING:
-    from skillgit.app.setup.run_setup import Setup
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

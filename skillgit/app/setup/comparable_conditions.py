@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from skillgit.app.recorded.run_record import ENVIRONMENT, start_document, started
 from skillgit.app.setup.config.resolved import measuring_settings, read_document
+from skillgit.app.setup.run_setup import Setup
 from skillgit.app.workspace.workspace import Workspace
 from skillgit.domain.conditions import Aspect, Difference
 from skillgit.domain.evaluation import Split
@@ -28,9 +28,6 @@ from skillgit.store.commit_message import Recorded
 from skillgit.store.evidence import read_evidence
 from skillgit.store.history_reader import read_commit
 from skillgit.store.repo import Repo
-
-if TYPE_CHECKING:
-    from skillgit.app.setup.run_setup import Setup
 
 CONFIG = "config.json"
 _DECIDING = ("target", "judge")  # roles whose models decide outcomes

@@ -131,7 +131,7 @@ def _plan_stages(planner: Planner, skill: Skill, remainder: Remainder) -> None:
     gradient, optimizer, strategies = settings.gradient, settings.optimizer, strategies_of(settings)
     steps, slow, reflections = remainder.steps, remainder.slow, remainder.reflections
     train, selection = items[Split.TRAIN], items[Split.SELECTION]
-    width, per_epoch = session.strategy.width(settings), session.per_epoch
+    width, per_epoch = planner.setup.strategy.width(settings), session.per_epoch
     epochs, rest = divmod(steps, max(per_epoch, 1))
     waits = _rounds(steps, per_epoch, width)
 

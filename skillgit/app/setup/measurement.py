@@ -23,9 +23,9 @@ from skillgit.app.setup.model_session import (
     planner,
     stop_on_interrupt,
 )
-from skillgit.app.setup.models import ask_each
 from skillgit.app.setup.plan import Plan
 from skillgit.app.setup.planner import Planner
+from skillgit.app.setup.preflight import ask_each
 from skillgit.app.setup.run_setup import Setup
 from skillgit.app.setup.servers import check_servers
 from skillgit.app.workspace.request import OnTerms

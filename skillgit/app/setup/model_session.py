@@ -163,5 +163,4 @@ def open_session(
             monitor=Monitor(cost=calls.spent),
             pins=setup.pins,
             executor=executor_of(setup),
-            strategy=setup.strategy,
         )

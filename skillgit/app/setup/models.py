@@ -1,25 +1,21 @@
-"""The models of a configuration: the backend of each role, whether it answers, and checks before a run."""
+"""The models of a configuration: the backend of each role, and what is known of its model without a call."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import Literal
 
 from skillgit.app.setup.config.resolved import ResolvedConfig, is_neutral
 from skillgit.app.setup.config.schema import ModelSettings
-from skillgit.calls.client import Calls
 from skillgit.calls.pricing import context_table, find_price, price_of
-from skillgit.calls.route import QUESTION, Route
+from skillgit.calls.route import Route
 from skillgit.domain.ids import short_digest
 from skillgit.domain.rehearsal import is_offline
 from skillgit.domain.served_model import ServedModel, normalised
-from skillgit.domain.skill import Skill
-from skillgit.engine.concurrency import ordered, side_by_side
 from skillgit.errors import ConfigError, FatalBackendError
-from skillgit.lazy import loaded_on_use
 from skillgit.plugin.backend import (
     AsksModels,
     AsksServer,
@@ -35,13 +31,7 @@ from skillgit.plugin.plugin_identity import PluginSource
 from skillgit.plugin.redaction import redact
 from skillgit.plugin.registry import find_backend, load_backend
 
-with loaded_on_use():  # an estimate asks this module for models
-    from skillgit.app.setup import estimate
-
-if TYPE_CHECKING:
-    from skillgit.app.setup.run_setup import Setup
-
-
+ESTIMATED = "{} counts no tokens: gate.objective compares estimates, a token for four characters of prompt and answer"
 TIMEOUT_S = 120.0
 """Seconds that one call may take where neither the configuration nor the backend says."""
 _ACCOUNT = ("base_url", "api_key_env", "azure_endpoint", "azure_client_id", "region", "profile", "path")
@@ -268,78 +258,3 @@ async def context_of(route: Route, contexts: Mapping[str, int]) -> ContextWindow
 def room(route: Route, prompt: int, context: ContextWindow) -> PromptRoom:
     """Return how a prompt of ``prompt`` tokens compares with what the model of ``route`` takes."""
     return PromptRoom(context=context.tokens, source=context.source, prompt=prompt, reply=route.max_output_tokens)
-
-
-STAGE = "preflight"
-ESTIMATED = "{} counts no tokens: gate.objective compares estimates, a token for four characters of prompt and answer"
-Out = TypeVar("Out")
-
-
-def asked_roles(setup: Setup) -> tuple[str, ...]:
-    """Return the roles whose models are asked before a run: those that are not on this machine."""
-    if not setup.config.values.train.preflight:
-        return ()
-    return tuple(role for role, route in setup.routes.items() if route.backend.info.needs_network)
-
-
-NAME_JUDGE = "name one with model.judge_backend and model.judge"
-
-
-def lacks_judge(setup: Setup) -> str:
-    """Return in a sentence that answers are to be judged and the judge cannot do that; empty if all is well.
-
-    The default backend only rehearses. It compares with a right answer, which is all that most environments ask, but
-    other models are not paid for such verdicts; criteria, as tasks of your own have them, are beyond it anyway.
-    """
-    judge, name = setup.routes.get("judge"), setup.config.values.env.name
-    if judge is None or judge.backend_name != ModelSettings.model_fields["optimizer_backend"].default:
-        return ""
-    is_paid, has_criteria = bool(asked_roles(setup)), name == "tasks"
-    return f"{name} scores by a judge, and {judge.name} cannot judge" if is_paid or has_criteria else ""
-
-
-async def preflight(setup: Setup, calls: Calls, skill: Skill, remark: Callable[[str], None]) -> None:
-    """Check that the model of every role that is not on this machine answers, and that the longest prompts fit."""
-    roles, limit = asked_roles(setup), len(setup.routes)
-    if problem := lacks_judge(setup):
-        raise ConfigError(problem, hint=NAME_JUDGE)
-    if not roles:
-        return
-    await ordered(lambda role: look(setup.routes[role]), roles, limit=limit)
-    windows = setup.config.values.model.context_window
-    contexts, estimates = await side_by_side(
-        ordered(lambda role: context_of(setup.routes[role], windows), roles, limit=limit), ask_each(setup, calls, roles)
-    )
-    for sentence in estimates:
-        remark(sentence)
-    prompts = estimate.largest_prompts(setup.config.values.method, setup.task, skill)
-    for role, context in zip(roles, contexts, strict=True):
-        route = setup.routes[role]
-        fit = room(route, prompts[role], context)
-        longest = f"longest prompt of the {role} has about {fit.prompt:,} tokens"
-        if fit.fit == "too long":
-            raise ConfigError(
-                f"the {longest}, but {route.name} takes {fit.context:,}",
-                hint="take shorter items or another model; or set model.context_window, or train.preflight=false",
-            )
-        if fit.fit == "near":
-            rest = f"{route.name} takes {fit.context:,} in all, so that some calls may be refused."
-            remark(f"The {longest} and its reply may have {fit.reply:,}; {rest}")
-
-
-async def ask_each(setup: Setup, calls: Calls, roles: Iterable[str]) -> list[str]:
-    """Let the models of ``roles`` answer once, all at the same time; return which tokens the gate has by estimate."""
-    remote = asked_roles(setup)
-    questions = [role for role in roles if role in remote]
-    replies = await ordered(
-        lambda role: calls.call(role, STAGE, QUESTION, draw=(STAGE, role)), questions, limit=len(setup.routes)
-    )
-    if not setup.rule.counts_tokens or "target" not in questions:
-        return []
-    reply, route = replies[questions.index("target")], setup.routes["target"]
-    if reply.usage.tokens_in and reply.usage.tokens_out and (reply.counted or not route.backend.info.installs_skills):
-        return [] if reply.counted else [ESTIMATED.format(route.name)]
-    raise ConfigError(
-        f"gate.objective is {setup.rule.objective}, and {route.name} does not count the tokens of its answers",
-        hint="-o gate.objective=score compares scores alone",
-    )

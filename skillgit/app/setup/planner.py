@@ -6,12 +6,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import ceil
-from typing import TYPE_CHECKING
 
 from skillgit.app.setup.basis import name_warnings
-from skillgit.app.setup.models import STAGE as PREFLIGHT
-from skillgit.app.setup.models import asked_roles
 from skillgit.app.setup.plan import Bound, Plan, PlanRow, cap_notes, total_of
+from skillgit.app.setup.run_setup import Setup
 from skillgit.calls.pricing import dollars
 from skillgit.calls.route import QUESTION, Route, reply_key
 from skillgit.domain.cost import Caps
@@ -24,15 +22,14 @@ from skillgit.plugin.backend import Usage
 from skillgit.plugin.call_records import request_digest
 from skillgit.plugin.environment import CallBounds, asks_judge, call_bounds
 
-if TYPE_CHECKING:
-    from skillgit.app.setup.run_setup import Setup
-
 ANSWER_TOKENS = 100
 """Tokens that a reply of the target or of the judge is taken to have."""
 RUBRIC_TOKENS = 300
 """Tokens that the instructions of a judge are taken to have."""
 REPLY_TOKENS = 400
 """Tokens that an optimizer's reply is taken to have."""
+PREFLIGHT = "preflight"
+"""The stage of the calls by which every model is reached before the first one that matters."""
 AGAIN = "asked again"
 """The stage of the calls that a reply costs which cannot be used."""
 
@@ -86,7 +83,7 @@ class Planner:
         """Add the tiny call by which every model is reached that is not on this machine; ``roles`` are all if given."""
         usual = ("target", *(("judge",) if self.session.judged else ()), *(("optimizer",) if optimizer else ()))
         roles = roles or usual
-        for role in (role for role in asked_roles(self.setup) if role in roles):
+        for role in (role for role in self.setup.asked_roles if role in roles):
             route = self.setup.routes[role]
             key = reply_key(route.answerer, request_digest(route.request(QUESTION)), (PREFLIGHT, role))
             if self.session.calls.ledger.reply(key) is None:

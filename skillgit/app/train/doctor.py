@@ -14,9 +14,10 @@ from time import monotonic
 
 from skillgit.app.setup.basis import name_warnings
 from skillgit.app.setup.estimate import largest_prompts
-from skillgit.app.setup.models import NAME_JUDGE, PromptRoom, answering, context_of, lacks_judge, look, room
+from skillgit.app.setup.models import PromptRoom, answering, context_of, look, room
 from skillgit.app.setup.plan import Bound, Plan, cap_notes, total_of
 from skillgit.app.setup.planner import row_of, tokens_of
+from skillgit.app.setup.preflight import NAME_JUDGE, lacks_judge
 from skillgit.app.setup.run_setup import Setup, set_up
 from skillgit.app.setup.servers import looked_at
 from skillgit.app.setup.skill_tasks import load_for_skill

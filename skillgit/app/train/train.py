@@ -23,10 +23,11 @@ from skillgit.app.setup.config.resolved import ResolvedConfig
 from skillgit.app.setup.estimate import least_calls, plan_rest, plan_training, steps_of, strategy_notes
 from skillgit.app.setup.judge_record import judge_command, judge_notes
 from skillgit.app.setup.model_session import executor_of, open_door, open_session, planner, stop_on_interrupt
-from skillgit.app.setup.models import STAGE, asked_roles, preflight
 from skillgit.app.setup.plan import Plan
-from skillgit.app.setup.planner import Planner, pace_of
-from skillgit.app.setup.run_setup import Setup, identified, own_addresses, recorded_config, set_up
+from skillgit.app.setup.planner import PREFLIGHT, Planner, pace_of
+from skillgit.app.setup.preflight import preflight
+from skillgit.app.setup.recorded_setup import identified, own_addresses, recorded_config
+from skillgit.app.setup.run_setup import Setup, set_up
 from skillgit.app.setup.servers import check_servers
 from skillgit.app.setup.skill_tasks import TASKS_ENVIRONMENT, with_own_tasks
 from skillgit.app.train.prospects import obstacles, with_unpaid
@@ -203,7 +204,7 @@ def _check_budget(setup: Setup, caps: Caps, cap: int | None) -> None:
     if caps.max_calls is None:
         return
     cap = caps.max_calls if cap is None else cap
-    least = least_calls(setup.strategy, setup.config.values.method, setup.task) + len(asked_roles(setup))
+    least = least_calls(setup.strategy, setup.config.values.method, setup.task) + len(setup.asked_roles)
     if (lacking := least - caps.max_calls) > 0:
         raise ConfigError(
             f"a cap of {cap} {'call' if cap == 1 else 'calls'} does not pay for one step: it takes {lacking} more",
@@ -286,7 +287,7 @@ def _kept_text(workspace: Workspace, setup: Setup, request: SkillTraining, first
 def plan_of_started(workspace: Workspace, setup: Setup, session: Session, skill: Skill) -> Plan:
     """Return the plan of a run whose models have just answered: a model without a pace has that of its first answer."""
     names = {role: route.name for role, route in setup.routes.items()}
-    parts = (part for part in session.calls.meter.cost().parts if part.stage == STAGE and part.cost.seconds)
+    parts = (part for part in session.calls.meter.cost().parts if part.stage == PREFLIGHT and part.cost.seconds)
     first = {(part.role, names[part.role]): part.cost.seconds / part.cost.calls for part in parts}
     recorded_paces = spending.paces(workspace.index)
     plan_maker = Planner(setup, session, first | recorded_paces)
@@ -394,7 +395,6 @@ class Training:
             outcomes=self._outcomes.of,
             attempts=lambda: self._attempts,
             executor=executor_of(setup),
-            strategy=setup.strategy,
         )
         watcher.attach(self.session)
 
@@ -438,7 +438,13 @@ class Training:
     async def to_the_end(self) -> Trained:
         for sentence in self._opening():
             self._watcher.remark(sentence)
-        trainer = Trainer(session=self.session, start=self._start, history=self, prepare=self._prepare)
+        trainer = Trainer(
+            session=self.session,
+            strategy=self._setup.strategy,
+            start=self._start,
+            history=self,
+            prepare=self._prepare,
+        )
         state = fold(record.event for record in self._recorded) if self._recorded else None
         writing: asyncio.Task[None] | None = None
         try:
@@ -506,7 +512,7 @@ class Training:
     async def _prepare(self) -> None:
         await preflight(self._setup, self.session.calls, self._start.skill, self._watcher.remark)
         await check_servers(self._setup.routes)
-        if asked_roles(self._setup):
+        if self._setup.asked_roles:
             plan = plan_of_started(self._workspace, self._setup, self.session, self._start.skill)
             self._watcher.remark("; ".join((plan.sentence, *plan.notes)))
             return

@@ -11,7 +11,7 @@ from shlex import quote
 from skillgit.app.history.status import unfinished
 from skillgit.app.recorded.recomputed_gates import Recomputed, recompute_gates
 from skillgit.app.recorded.run_record import edit_schedule, least_coverage
-from skillgit.app.setup.run_setup import refused_settings
+from skillgit.app.setup.recorded_setup import refused_settings
 from skillgit.app.skill_format import frontmatter
 from skillgit.app.upkeep.evidence_checks import trajectory_problems
 from skillgit.app.upkeep.run_checks import check_run, note_problems

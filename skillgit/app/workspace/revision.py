@@ -6,10 +6,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from shlex import quote
-from typing import TYPE_CHECKING, Literal, assert_never
+from typing import Literal, assert_never
 
+from skillgit.app.workspace.moment import Moment
 from skillgit.app.workspace.skill_choice import labels, only_skill, several_skills
-from skillgit.app.workspace.workspace import Workspace
 from skillgit.domain.address import Address, parse, version_label
 from skillgit.domain.did_you_mean import did_you_mean
 from skillgit.domain.event_kinds import AddressKind, EventKind
@@ -22,13 +22,8 @@ from skillgit.store import refs
 from skillgit.store.repo import Repo
 
 with loaded_on_use():
-    from skillgit.app.workspace import revision_range, skills_here
-    from skillgit.index import refresh
+    from skillgit.app.workspace import skills_here
     from skillgit.store import history_reader, work_tree
-
-if TYPE_CHECKING:
-    pass
-
 
 DEFAULT_RUN = "skillgit.run"
 """The key of git's configuration that names the default run."""
@@ -80,7 +75,7 @@ def work_tree_differs(way: str, paths: Sequence[str] = ()) -> str:
     return f"work tree differs{where}: commit it, or {way}"
 
 
-def resolve(workspace: Workspace, text: str) -> Resolved:
+def resolve(workspace: Moment, text: str) -> Resolved:
     """Return what ``text`` names.
 
     It may be the address of an event (:mod:`skillgit.domain.address`), such as ``v7`` or ``r17``, ``best`` or ``head``
@@ -115,7 +110,7 @@ def is_address(text: str) -> bool:
     return _named(text) is not None
 
 
-def event_in(workspace: Workspace, text: str) -> LogRow:
+def event_in(workspace: Moment, text: str) -> LogRow:
     """Return the event that ``text`` names."""
     resolution = resolve(workspace, text)
     if resolution.row is None:
@@ -126,7 +121,7 @@ def event_in(workspace: Workspace, text: str) -> LogRow:
     return resolution.row
 
 
-def find_run(workspace: Workspace, name: str | None) -> str:
+def find_run(workspace: Moment, name: str | None) -> str:
     """Return the run that ``name`` (or its unique beginning) is, or the default; RevisionNotFound- or HistoryError."""
     if name is None:
         default = default_run(workspace)
@@ -149,7 +144,7 @@ def find_run(workspace: Workspace, name: str | None) -> str:
     return matches[0]
 
 
-def _no_run(workspace: Workspace) -> RevisionNotFoundError:
+def _no_run(workspace: Moment) -> RevisionNotFoundError:
     trained = workspace.index.column("SELECT DISTINCT skill FROM run ORDER BY skill")
     (reason, fetching), hint = workspace.repo.unfetched, skills_here.train_hint(workspace.repo, workspace.skill)
     sentence = f"no run trains {workspace.skill} yet; runs train {', '.join(labels(trained).values())}"
@@ -158,12 +153,12 @@ def _no_run(workspace: Workspace) -> RevisionNotFoundError:
     return RevisionNotFoundError(sentence, hint=fetching or hint)
 
 
-def lack_of_runs(workspace: Workspace) -> SkillgitError:
+def lack_of_runs(workspace: Moment) -> SkillgitError:
     """Return what a list of runs says where there are none, or none of the skill that is named."""
     return next(iter(workspace.index.broken.values()), None) or _no_run(workspace)
 
 
-def default_run(workspace: Workspace) -> str | None:
+def default_run(workspace: Moment) -> str | None:
     """Return ``git config skillgit.run``, else the newest event's; a RevisionNotFoundError or HistoryError.
 
     Where a skill is named, only its runs count.
@@ -180,7 +175,7 @@ def default_run(workspace: Workspace) -> str | None:
     return default
 
 
-def chosen_run(workspace: Workspace) -> str:
+def chosen_run(workspace: Moment) -> str:
     """Return the run that ``skillgit use`` chose, empty without one; an error if it is gone or cannot be read."""
     setting = workspace.repo.config(DEFAULT_RUN)
     unreadable = workspace.index.broken
@@ -213,7 +208,7 @@ def _named(text: str) -> _Named | None:
     return None if address is None else _Named(address.run, address, back)
 
 
-def _of_name(workspace: Workspace, name: _Named, text: str) -> Resolved:
+def _of_name(workspace: Moment, name: _Named, text: str) -> Resolved:
     """Return what a name of ours means, or git if it may mean something there and no event bears it.
 
     That is the beginning of an id, as ``e123`` is, and the name of a branch behind which no run is, as ``topic/s4``.
@@ -232,7 +227,7 @@ def _of_name(workspace: Workspace, name: _Named, text: str) -> Resolved:
         raise
 
 
-def _row_at(workspace: Workspace, run: str, name: _Named) -> LogRow:
+def _row_at(workspace: Moment, run: str, name: _Named) -> LogRow:
     if name.event == "best":
         row = queries.best_row(workspace.index, run) or _version(workspace, run, 0)
     elif name.event == "head":
@@ -245,7 +240,7 @@ def _row_at(workspace: Workspace, run: str, name: _Named) -> LogRow:
     return _version(workspace, run, row.at - name.back + (row.version is None))
 
 
-def _row_of(workspace: Workspace, run: str, address: Address) -> LogRow:
+def _row_of(workspace: Moment, run: str, address: Address) -> LogRow:
     if address.kind is AddressKind.VERSION:
         return _version(workspace, run, address.number)
     row = queries.row_of_address(workspace.index, run, address)
@@ -254,7 +249,7 @@ def _row_of(workspace: Workspace, run: str, address: Address) -> LogRow:
     return row
 
 
-def _no_event(workspace: Workspace, run: str, address: Address) -> RevisionNotFoundError:
+def _no_event(workspace: Moment, run: str, address: Address) -> RevisionNotFoundError:
     """Return the error for an address that no event of ``run`` has."""
     number = address.number
     match address.kind:
@@ -283,7 +278,7 @@ def _no_event(workspace: Workspace, run: str, address: Address) -> RevisionNotFo
     return RevisionNotFoundError(f"run {run} {message}", hint=hint)
 
 
-def _version(workspace: Workspace, run: str, version: int) -> LogRow:
+def _version(workspace: Moment, run: str, version: int) -> LogRow:
     row = queries.row_of_version(workspace.index, run, version) if version >= 0 else None
     if row is None:
         head = _head(workspace, run).version
@@ -295,14 +290,14 @@ def _version(workspace: Workspace, run: str, version: int) -> LogRow:
     return row
 
 
-def _head(workspace: Workspace, run: str) -> LogRow:
+def _head(workspace: Moment, run: str) -> LogRow:
     row = queries.head_row(workspace.index, run)
     if row is None:
         raise RevisionNotFoundError(f"run {run} has no versions", hint="skillgit fsck")
     return row
 
 
-def _of_commit(workspace: Workspace, commit: str) -> Resolved:
+def _of_commit(workspace: Moment, commit: str) -> Resolved:
     row = queries.row_of_commit(workspace.index, commit)
     return Resolved(commit=commit, row=row, run=row.run if row else None)
 
@@ -311,7 +306,7 @@ def _of_row(row: LogRow) -> Resolved:
     return Resolved(commit=row.commit, row=row, run=row.run)
 
 
-def _commit(workspace: Workspace, text: str) -> str | None:
+def _commit(workspace: Moment, text: str) -> str | None:
     """Return what git calls ``text``; a branch of ours that only a remote has counts as well.
 
     In the past the branches and tags of runs are where they were then, which git does not know.
@@ -324,14 +319,14 @@ def _commit(workspace: Workspace, text: str) -> str | None:
         return _branch(workspace, text)
 
 
-def _branch(workspace: Workspace, text: str) -> str | None:
+def _branch(workspace: Moment, text: str) -> str | None:
     tips = ((name, refs.parse(name), oid) for name, oid in workspace.repo.tips().items())
     return next(
         (oid for name, ref, oid in tips if ref and text in {name, refs.short(name), refs.short(ref.local)}), None
     )
 
 
-def _steps(workspace: Workspace, run: str, kind: AddressKind) -> str:
+def _steps(workspace: Moment, run: str, kind: AddressKind) -> str:
     """Return which steps of ``run`` came to nothing in the way that ``kind`` counts."""
     steps = queries.steps_of(workspace.index, run, kind)
     labels = ", ".join(Address(kind, step).label for step in steps[-_SHOWN:])
@@ -347,7 +342,7 @@ def _near(repo: Repo, name: str, names: Sequence[str]) -> str:
     return did_you_mean(name, names, otherwise=f"{reason}: {fetching}" if reason else listing)
 
 
-def version_in(workspace: Workspace, text: str) -> LogRow:
+def version_in(workspace: Moment, text: str) -> LogRow:
     """Return the event that made the version ``text``."""
     row = event_in(workspace, text)
     if row.version is None:
@@ -358,7 +353,7 @@ def version_in(workspace: Workspace, text: str) -> LogRow:
     return row
 
 
-def version_of_run(workspace: Workspace, text: str, run: str | None) -> LogRow:
+def version_of_run(workspace: Moment, text: str, run: str | None) -> LogRow:
     """Return the event that made the version ``text`` of ``run``; None takes the run that ``text`` belongs to."""
     if run is None:
         return version_in(workspace, text)
@@ -382,7 +377,7 @@ class NamedSkill:
     row: LogRow | None  # the event that the commit holds; absent for any other commit
 
 
-def skill_named(workspace: Workspace, revision: str) -> NamedSkill:
+def skill_named(workspace: Moment, revision: str) -> NamedSkill:
     """Return the skill of ``revision``: that of its run, or the only one of any other commit."""
     resolution = resolve(workspace, revision)
     if resolution.row is not None:
@@ -399,13 +394,3 @@ def skill_named(workspace: Workspace, revision: str) -> NamedSkill:
         commit=resolution.commit,
         row=resolution.row,
     )
-
-
-def cut_off(workspace: Workspace, revision: str, range_words: Sequence[str]) -> refresh.PastIndex:
-    """Return the index as it was right after the event that ``revision`` names, for ``--as-of``.
-
-    A version without a run is one of the run that ``range_words`` name.
-    """
-    if range_words and is_address(revision) and "/" not in revision:
-        revision = f"{revision_range.span_of(workspace, range_words).run}/{revision}"
-    return refresh.PastIndex(workspace.index, event_in(workspace, revision).commit)

@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from shlex import quote
 
-from skillgit.app.workspace.context import Context
-from skillgit.app.workspace.revision import DEFAULT_RUN, default_run, event_in, find_run, is_address
-from skillgit.app.workspace.workspace import Workspace
-from skillgit.errors import RevisionNotFoundError, UsageError
+from skillgit.app.workspace.moment import Moment
+from skillgit.app.workspace.revision import default_run, event_in, find_run, is_address
+from skillgit.errors import UsageError
 from skillgit.index import queries
 from skillgit.index.log_filter import Selection
-from skillgit.index.refresh import Index
-from skillgit.index.rows import LogRow, RunRow
+from skillgit.index.refresh import Index, PastIndex
+from skillgit.index.rows import LogRow
 from skillgit.index.schema import Key
 
 
@@ -32,7 +31,7 @@ def _key(index: Index, event: LogRow | None) -> Key | None:
     return None if event is None else index.key_of(event.commit)
 
 
-def span_of(workspace: Workspace, words: Sequence[str]) -> Span:
+def span_of(workspace: Moment, words: Sequence[str]) -> Span:
     """Return what ``words`` mean.
 
     ``RUN`` is all of a run and no word the default run; ``v7`` is everything up to v7; ``v3..v7``, also written
@@ -76,7 +75,7 @@ def _ends(words: Sequence[str]) -> tuple[str, str]:
     return "".join(begins), "".join(finishes)
 
 
-def _is_run(workspace: Workspace, text: str) -> bool:
+def _is_run(workspace: Moment, text: str) -> bool:
     names = (*queries.run_names(workspace.index), *workspace.index.broken)
     return text in names or (text != "" and not is_address(text) and any(name.startswith(text) for name in names))
 
@@ -91,11 +90,11 @@ def _of_one_run(begin: str, end: str) -> tuple[str, str]:
     return begin, end
 
 
-def use(context: Context, run: str) -> RunRow:
-    """Make ``run``, by ``skillgit.run`` in this repository, what revisions without a run's name refer to."""
-    with Workspace(context) as workspace:
-        row = queries.run_row(workspace.index, find_run(workspace, run), workspace.live())
-        if row is None:
-            raise RevisionNotFoundError(f"there is no run '{run}'", hint="skillgit runs")
-        workspace.repo.set_config(DEFAULT_RUN, row.name)
-        return row
+def cut_off(workspace: Moment, revision: str, range_words: Sequence[str]) -> PastIndex:
+    """Return the index as it was right after the event that ``revision`` names, for ``--as-of``.
+
+    A version without a run is one of the run that ``range_words`` name.
+    """
+    if range_words and is_address(revision) and "/" not in revision:
+        revision = f"{span_of(workspace, range_words).run}/{revision}"
+    return PastIndex(workspace.index, event_in(workspace, revision).commit)

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from shlex import quote
 
+from skillgit.app.workspace.moment import Moment
 from skillgit.app.workspace.shipped_configurations import DEMO, USUAL, shipped
 from skillgit.app.workspace.skill_choice import labels, meant_of, name_of
-from skillgit.app.workspace.workspace import Workspace
 from skillgit.errors import RepositoryNotFoundError, RevisionNotFoundError
 from skillgit.store import refs
 from skillgit.store.repo import Repo
@@ -54,7 +54,7 @@ def skills_here(repo: Repo) -> tuple[str, ...]:
     return next((paths for _, commit in places if (paths := skills_at(repo, commit))), ())
 
 
-def meant_skill(workspace: Workspace, environment: str) -> str:
+def meant_skill(workspace: Moment, environment: str) -> str:
     """Return the skill folder that a command about one skill means: the one that is named, or the only one here.
 
     Empty if there is no skill here; a SkillError if there are several and none bears the name of ``environment``.
@@ -62,7 +62,7 @@ def meant_skill(workspace: Workspace, environment: str) -> str:
     return workspace.skill or meant_of(skills_here(workspace.repo), environment)
 
 
-def skill_choice(workspace: Workspace) -> str:
+def skill_choice(workspace: Moment) -> str:
     """Return the option by which a command about one skill of the repository says which one.
 
     Where several are there and the context names none, it names the first with tasks. Empty where it needs no option.

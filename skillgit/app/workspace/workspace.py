@@ -15,13 +15,13 @@ from typing import Any, Final, Self, TypeVar
 from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.request import OfPast
 from skillgit.app.workspace.skill_choice import choose_skill
-from skillgit.errors import ConflictError, HistoryError, NotFoundError, SkillgitError
+from skillgit.errors import ConflictError, HistoryError, NotFoundError, RevisionNotFoundError, SkillgitError
 from skillgit.files import shortage
 from skillgit.lazy import loaded_on_use
 
 with loaded_on_use():  # a workspace that is never looked at loads no git
-    from skillgit.app.workspace import revision
-    from skillgit.index import index_check, refresh
+    from skillgit.app.workspace import revision, revision_range
+    from skillgit.index import index_check, queries, refresh, rows
     from skillgit.store import lock, trunk, work_tree
     from skillgit.store import repo as repos
     from skillgit.store.exchange import remotes
@@ -59,7 +59,7 @@ class Workspace:
         today = self._with(index, "")
         if self.context.skill:
             today = self._with(index, skill_in(today, self.context.skill))
-        past = revision.cut_off(today, self.context.as_of, self._range_words) if self.context.as_of else index
+        past = revision_range.cut_off(today, self.context.as_of, self._range_words) if self.context.as_of else index
         return past, today.skill
 
     def _with(self, index: refresh.Index, skill: str) -> Workspace:
@@ -124,6 +124,16 @@ def context_of(context: Context, request: object) -> Context:
         skill=getattr(request, "skill", "") or context.skill,
         as_of=getattr(request, "as_of", "") or context.as_of,
     )
+
+
+def use(context: Context, run: str) -> rows.RunRow:
+    """Make ``run``, by ``skillgit.run`` in this repository, what revisions without a run's name refer to."""
+    with Workspace(context) as workspace:
+        row = queries.run_row(workspace.index, revision.find_run(workspace, run), workspace.live())
+        if row is None:
+            raise RevisionNotFoundError(f"there is no run '{run}'", hint="skillgit runs")
+        workspace.repo.set_config(revision.DEFAULT_RUN, row.name)
+        return row
 
 
 def trained_here(repo: repos.Repo) -> dict[str, int]:

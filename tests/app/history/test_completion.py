@@ -11,7 +11,7 @@ from sample_run import RUN, write_run
 
 from skillgit.app.history.completion import items, models, revisions, runs
 from skillgit.app.history.log import log
-from skillgit.app.workspace.revision_range import use
+from skillgit.app.workspace.workspace import use
 
 
 def values(words):

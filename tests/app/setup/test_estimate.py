@@ -21,9 +21,8 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "engine"))
 from toy import SEED, History, ToyBackend, ToyEnvironment, items, run_to_end, trainer
 
 from skillgit.app.setup.estimate import most_analysts, most_merges, plan_training
-from skillgit.app.setup.models import STAGE as PREFLIGHT
 from skillgit.app.setup.plan import Bound
-from skillgit.app.setup.planner import AGAIN, Asks, Planner
+from skillgit.app.setup.planner import AGAIN, PREFLIGHT, Asks, Planner
 from skillgit.app.train import train
 from skillgit.calls.client import Calls, Route
 from skillgit.calls.ledger import Charge, Ledger
@@ -135,7 +134,7 @@ def training(backend: ToyBackend, environment: ToyEnvironment, **sections) -> tu
         calls=SimpleNamespace(hedge=False, requests_per_minute=None, tokens_per_minute=None),
         train=session.settings.train,
     )
-    setup = SimpleNamespace(routes=routes, config=SimpleNamespace(values=values))
+    setup = SimpleNamespace(routes=routes, strategy=strategy, asked_roles=(), config=SimpleNamespace(values=values))
     return replace(made, session=session), Planner(setup, session, {}), history
 
 

@@ -58,7 +58,6 @@ class Bench:
             workers=2,
             clock=lambda: datetime(2026, 1, 1, tzinfo=UTC),
             monitor=Monitor(),
-            strategy=setup.strategy,
         )
         seed = setup.task.environment.seed_skill()
         skill = seed.with_text("SKILL.md", seed.document + skill) if skill else seed

@@ -7,8 +7,7 @@ from asking import ask
 from sample_run import RUN, write_run
 
 from skillgit.app.workspace.revision import default_run, find_run, resolve
-from skillgit.app.workspace.revision_range import use
-from skillgit.app.workspace.workspace import Workspace
+from skillgit.app.workspace.workspace import Workspace, use
 from skillgit.errors import HistoryError, RevisionNotFoundError
 
 OTHER = "demo-20261122-zzzz"

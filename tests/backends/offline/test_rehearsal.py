@@ -91,10 +91,9 @@ async def train(seed: int) -> History:
         workers=2,
         clock=lambda: datetime(2026, 1, 1, tzinfo=UTC),
         monitor=Monitor(),
-        strategy=SkillOpt(),
     )
     start = Start(skill=ENVIRONMENT.seed_skill(), config="c", splits="s", evidence={})
-    trainer = Trainer(session=session, start=start, history=history)
+    trainer = Trainer(session=session, strategy=SkillOpt(), start=start, history=history)
     state = None
     while (transition := await trainer.next(state)) is not None:
         history.append(transition)
