@@ -151,29 +151,34 @@ class ReviewRequest(OfSkill):
     """With FILE, the drafts that a model wrote there. Without it, those from your sessions, which are private until you
     accept them: a terminal shows each as it would be committed and sent to a model, and each answer takes effect at
     once. --accept all leaves out drafts with a warning. A draft that may hold a secret is refused until you edit it.
-    Nothing is committed.
+    Nothing is committed. For a day, an answer can be taken back; then the text of a dropped draft is deleted.
     """
 
     file: Annotated[Path | None, Arg("[FILE]")] = None
     accept: Annotated[tuple[str, ...], Opt("Accept the draft ID, or all (repeatable)", metavar="ID")] = ()
     drop: Annotated[tuple[str, ...], Opt("Drop the draft ID, or all (repeatable)", metavar="ID")] = ()
+    undo: Annotated[bool, Opt("Take back the last answer; again, the one before")] = False
     into: Annotated[Path | None, Opt("Where accepted drafts go; default: tasks/NAME.jsonl", metavar="FILE")] = None
 
 
 def _review(session: TerminalSession, request: ReviewRequest) -> Answer[object]:
     context, screen = session.context, session.screen
+    for name in ("accept", "drop"):
+        refuse_together(request, "undo", name)
     if request.file is not None:
-        for name in ("skill", "drop", "into"):
+        for name in ("skill", "drop", "into", "undo"):
             refuse_together(request, "file", name)
         result = tasks.review(context, request.file, request.accept)
         return Answer("tasks-review/1", result, task_view.reviewed(result, screen, brief=bool(request.accept)))
     skill = request.skill or skill_tasks.name_of_meant(session.workspace)
-    is_answered = bool(request.accept or request.drop)
+    is_answered = bool(request.accept or request.drop or request.undo)
     if session.answers and screen.terminal and session.form is not Form.JSON and not is_answered:
         with draft_review.open_drafts(context, skill, request.into) as folder:
             _converse(session, folder)
             return Answer(lines=[f"{plural(folder.count(), 'task')} in {folder.tasks.path.name}"])
-    review = draft_review.review_harvest(context, skill, into=request.into, accept=request.accept, drop=request.drop)
+    review = draft_review.review_harvest(
+        context, skill, into=request.into, accept=request.accept, drop=request.drop, undo=request.undo
+    )
     return Answer("tasks-drafts/1", review, task_view.harvest_review(review, screen, brief=is_answered))
 
 

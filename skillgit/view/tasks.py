@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from shlex import quote
 from textwrap import shorten
 from textwrap import wrap as wrap_text
@@ -14,7 +14,7 @@ from skillgit.view.surface import Screen, Style
 from skillgit.view.text import inert, one_line
 
 if TYPE_CHECKING:
-    from skillgit.app.sources.draft_review import HarvestReview, PendingDraft
+    from skillgit.app.sources.draft_review import DraftAnswer, HarvestReview, PendingDraft
     from skillgit.app.sources.harvest import Harvested
     from skillgit.app.sources.tasks import Reviewed, TaskDraft
     from skillgit.app.sources.tasks_draft import Drafted
@@ -59,14 +59,18 @@ def harvest_review(review: HarvestReview, screen: Screen, *, brief: bool) -> Ite
     for word, names in (("accepted", review.accepted), ("dropped", review.dropped)):
         if names:
             yield f"{word} {numbers.plural(len(names), 'draft')}: {numbers.ids(names, screen)}"
+    if review.undo:
+        yield f"taken back: {review.undo}"
     for number, draft in enumerate(() if brief else review.drafts, start=1):
         yield from pending_draft(draft, screen, f"{number} of {len(review.drafts)}")
     count, tasks = numbers.plural(len(review.drafts), "draft"), numbers.plural(review.count, "task")
     yield screen.dotted(
         (f"{count} to review" if review.drafts else "no drafts are left", f"{tasks} in {review.path.name}")
     )
+    command = f"skillgit tasks review --skill {quote(review.skill)}"
+    if review.accepted or review.dropped:
+        yield f"{command} --undo takes the last answer back"
     if review.drafts:
-        command = f"skillgit tasks review --skill {quote(review.skill)}"
         yield f"{command} shows what is left, and why it may need a look" if brief else f"next: {command} --accept ID"
 
 
@@ -85,6 +89,20 @@ def pending_draft(draft: PendingDraft, screen: Screen, position: str) -> Iterato
     for text in draft.warnings:
         yield from _folded("look at this: ", text, screen, Style.REVERTED)
     yield ""
+
+
+def progress(position: int, rest: int, decisions: Sequence[DraftAnswer]) -> str:
+    """Return where a review is that shows the draft at ``position`` of ``rest``, as 7 of 23, 3 kept, 1 dropped."""
+    accepts, drops = (sum(decision.did == did for decision in decisions) for did in ("accepted", "dropped"))
+    total = accepts + drops + rest
+    where = f"{accepts + drops + position} of {total}" if rest else f"all {total} answered"
+    return f"{where}, {accepts} kept, {drops} dropped"
+
+
+def actions(draft: PendingDraft, into: str) -> dict[str, str]:
+    """Return what each answer to a draft does, by its key."""
+    accept = "refused until it is edited" if draft.obstacles else f"makes it a task in {into}; commits nothing"
+    return {"a": accept, "e": "changes its fields first", "d": "removes it for good; after a day its text is deleted"}
 
 
 def _folded(label: str, text: str, screen: Screen, style: Style | None = None) -> Iterator[str]:

@@ -230,6 +230,7 @@ def test_after_an_answer_the_drafts_that_are_left_are_counted(skillgit, drafts, 
     assert answered.splitlines() == [
         "accepted 1 draft: a",
         f"3 drafts to review · 1 task in {SKILL}.jsonl",
+        f"skillgit tasks review --skill {SKILL} --undo takes the last answer back",
         f"skillgit tasks review --skill {SKILL} shows what is left, and why it may need a look",
     ]
     assert "accepted" not in skillgit("tasks", "review", "--skill", SKILL, "--accept", "all").text
@@ -237,7 +238,8 @@ def test_after_an_answer_the_drafts_that_are_left_are_counted(skillgit, drafts, 
     assert "no drafts are left" in skillgit("tasks", "review", "x.jsonl", "--accept", "one").text
 
 
-def test_without_a_terminal_drafts_are_listed_and_the_document_has_what_would_be_committed(skillgit, drafts):
+@pytest.mark.usefixtures("drafts")
+def test_without_a_terminal_drafts_are_listed_and_the_document_has_what_would_be_committed(skillgit):
     document = json.loads(skillgit("tasks", "review", "--skill", SKILL, "--json").out)
     assert [row["id"] for row in document["drafts"]] == ["a", "b", "c", "d"]
     assert json.loads(document["drafts"][0]["line"])["status"] == "reviewed"
@@ -248,10 +250,14 @@ def test_without_a_terminal_drafts_are_listed_and_the_document_has_what_would_be
     assert skillgit("tasks", "review", "--skill", SKILL, "--accept", "a", "--drop", "b").text.startswith(
         "accepted 1 draft: a\ndropped 1 draft: b\n"
     )
-    assert "5e555e555e555e55" not in drafts.with_name("drafts.jsonl").read_text().splitlines()[0]
+    taken = [skillgit("tasks", "review", "--skill", SKILL, "--undo") for _ in range(3)]
+    assert [ended.text.splitlines()[0] for ended in taken[:2]] == ["taken back: dropped b", "taken back: accepted a"]
+    assert (taken[2].code, taken[2].err.splitlines()[0]) == (3, "skillgit: there is no answer to take back")
 
 
-@pytest.mark.parametrize("words", [("x.jsonl", "--skill", "s"), ("x.jsonl", "--drop", "all")])
+@pytest.mark.parametrize(
+    "words", [("x.jsonl", "--skill", "s"), ("x.jsonl", "--drop", "all"), ("--undo", "--drop", "a")]
+)
 def test_review_takes_a_file_or_a_skill(skillgit, words):
     assert skillgit("tasks", "review", *words).code == 2
 

@@ -7,10 +7,13 @@ import re
 from typing import TYPE_CHECKING
 
 import pytest
-from browser import NEEDS_CHROMIUM, window
+from browser import NEEDS_CHROMIUM, barriers, window
 from harvested import SKILL, draft, write_drafts
+from playwright.sync_api import expect
 from program import new_repository
 from serving import serving
+
+from skillgit.store.repo import Repo
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,6 +33,12 @@ def repository(tmp_path: Path) -> Path:
     return path
 
 
+def tree(repository: Path) -> dict[Path, bytes]:
+    """Return the bytes of drafts and tasks."""
+    folders = (Repo.discover(repository).private_dir / "drafts" / SKILL, repository / "tasks")
+    return {path: path.read_bytes() for folder in folders for path in folder.rglob("*") if path.is_file()}
+
+
 def tasks(repository: Path) -> dict[str, dict[str, object]]:
     path = repository / "tasks" / f"{SKILL}.jsonl"
     rows = map(json.loads, path.read_text().splitlines()) if path.exists() else ()
@@ -38,7 +47,7 @@ def tasks(repository: Path) -> dict[str, dict[str, object]]:
 
 def test_forms_accept_edit_and_drop_and_a_viewer_sees_no_draft(repository):
     with serving(repository) as server, server.visit() as owner, server.visit(server.invite()) as viewer:
-        page = owner.get(PATH).text
+        page, before = owner.get(PATH).text, tree(repository)
         states = dict(re.findall(r'name="id" value="(\w+)">\s*<input type="hidden" name="state" value="(\w+)"', page))
         assert [*states] == [*NAMES, "secret"]
         assert f"skillgit tasks review --skill {SKILL}" in page
@@ -56,6 +65,17 @@ def test_forms_accept_edit_and_drop_and_a_viewer_sees_no_draft(repository):
         assert answered("secret", "accept")[0] == 400
         assert answered("one", "accept")[0] == 404
         assert [*tasks(repository)] == ["one"]
+        for taken in ("edited three", "dropped two", "accepted one"):
+            page = owner.get(PATH).text
+            assert ('<b id="progress">' in page, taken in page) == (True, True)
+            state = re.search(r'name="state" value="(\w+)">\s*<button name="answer" value="undo"', page)[1]
+            assert server.post(owner, PATH, answer="undo", state=states["four"]).status_code == 409
+            text = server.post(owner, PATH, answer="undo", state=state).text
+            assert f"taken back: {taken.split()[1]} waits for an answer again" in text
+        assert tree(repository) == before
+        assert server.post(viewer, PATH, answer="undo").status_code == 403
+        refused = server.post(owner, PATH, answer="undo")
+        assert (refused.status_code, "there is no answer to take back" in refused.text) == (409, True)
         for path in ("/drafts", PATH):
             refused = viewer.get(path)
             assert refused.status_code == 403
@@ -64,41 +84,57 @@ def test_forms_accept_edit_and_drop_and_a_viewer_sees_no_draft(repository):
         assert "/drafts" not in viewer.get("/").text
 
 
-@pytest.mark.soak
 @pytest.mark.slow
 @NEEDS_CHROMIUM
-def test_keys_and_mouse_answer(repository, browser: Browser):
+def test_each_key_has_a_visible_answer_and_an_undo(repository, browser: Browser):
+    before = tree(repository)
     with serving(repository) as server, window(browser, server) as (page, ear):
         page.goto(server.origin + "/drafts")
         page.get_by_role("link", name=SKILL).click()
         page.wait_for_url(server.origin + PATH)
-        page.keyboard.press("j")
-        with page.expect_navigation():
-            page.keyboard.press("a")
-        page.keyboard.press("j")
-        page.keyboard.press("j")
-        page.keyboard.press("k")
-        with page.expect_navigation():
-            page.keyboard.press("d")
-        page.keyboard.press("j")
+        said, progress = page.locator("#said"), page.locator("#progress")
+
+        def seen() -> tuple[str, str, str]:
+            """Return the card that is current, the progress and what was said, all in sight."""
+            current = page.locator("article[aria-current]")
+            for part in (current, said, progress):
+                expect(part).to_be_in_viewport()
+            return (current.get_attribute("aria-labelledby"), progress.inner_text(), said.inner_text())
+
+        def press(key: str, *, answers: bool = True) -> tuple[str, str, str]:
+            if answers:
+                with page.expect_navigation():
+                    page.keyboard.press(key)
+            else:
+                page.keyboard.press(key)
+            return seen()
+
+        for key, words in (("k", "there is no card above"), ("u", "There is no answer to take back")):
+            assert press(key, answers=False)[2] == words
+        assert press("j", answers=False)[:2] == ("draft-2", "2 of 5, 0 kept, 0 dropped")
+        assert press("a") == ("draft-2", "3 of 5, 1 kept, 0 dropped", f"accepted two into {SKILL}.jsonl")
+        assert press("d") == ("draft-2", "4 of 5, 1 kept, 1 dropped", "dropped three")
         page.keyboard.press("e")
-        page.get_by_label("Fields of the task").first.fill("prompt: Why?\nanswer: so")
+        page.keyboard.press("Control+A")
+        page.keyboard.insert_text("prompt: Why?\nanswer: so")
         with page.expect_navigation():
-            page.get_by_role("button", name="Keep the edit").first.click()
+            page.locator("article[aria-current]").get_by_role("button", name="Keep the edit").click()
+        assert seen() == ("draft-2", "4 of 5, 1 kept, 1 dropped", "edited four")
+        assert press("a")[2] == f"accepted four into {SKILL}.jsonl"
+        assert press("a", answers=False)[2].startswith("secret cannot be accepted: prompt:")
+        assert press("j", answers=False)[2] == "there is no card below"
+        assert {name: row["prompt"] for name, row in tasks(repository).items()} == {
+            "two": "How long is pier two?",
+            "four": "Why?",
+        }
+        for name in ("four", "four", "three"):
+            assert press("u")[2] == f"taken back: {name} waits for an answer again"
         with page.expect_navigation():
-            page.get_by_role("button", name="Accept").first.click()
-        assert page.get_by_role("heading", level=2).all_inner_texts() == ["four", "secret"]
-        said = page.locator("#said")
-        assert said.inner_text() == f"accepted three into {SKILL}.jsonl"
-        page.keyboard.press("j")
-        page.keyboard.press("j")
-        page.keyboard.press("a")
-        assert said.inner_text().startswith("secret cannot be accepted: prompt:"), "a key that cannot be says why"
+            page.get_by_role("button", name="Take back: accepted two").click()
+        assert seen() == ("draft-2", "2 of 5, 0 kept, 0 dropped", "taken back: two waits for an answer again")
+        assert barriers(page) == []
         assert ear.complaints == []
-    assert {name: row["prompt"] for name, row in tasks(repository).items()} == {
-        "one": "How long is pier one?",
-        "three": "Why?",
-    }
+    assert tree(repository) == before
 
 
 @pytest.mark.soak
@@ -117,5 +153,5 @@ def test_on_a_phone_the_page_of_drafts_does_not_scroll_sideways(tmp_path, browse
         for _ in range(2):
             assert page.evaluate("document.documentElement.scrollWidth") == 380
             page.evaluate("document.querySelectorAll('details').forEach(part => { part.open = true })")
-        assert [page.get_by_text(text).count() for text in ("1 of 2", "2 of 2", "See the notes.")] == [1, 1, 3]
+        assert [page.get_by_text(text).count() for text in ("1 of 2", "2 of 2", "See the notes.")] == [2, 1, 3]
         assert ear.complaints == []

@@ -2,7 +2,8 @@
 
 Drafts are private until ``skillgit tasks review --skill`` accepts them. Each answer is one replacement of
 ``drafts.jsonl``: of a draft that was accepted it holds the row and where it goes, so that a review that was cut off
-behind the answer is finished by the next one.
+behind the answer is finished by the next one. The row of an answer also holds, as ``undo``, the line that it replaced,
+and the draft's files stay, so that the answer can be taken back; a day later both are deleted.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -40,9 +42,10 @@ from skillgit.store.repo import Repo
 
 DRAFTS = "drafts"  # the folder in the repository's private one, with a folder for each skill
 DRAFT_ROWS, DRAFT_FILES = "drafts.jsonl", "files"  # in that of a skill; of the files, a folder for each draft
-DROPPED, ACCEPTED = "dropped", "accepted"
+DROPPED, ACCEPTED, RETURNED = "dropped", "accepted", "returned"
+_KEPT = timedelta(days=1)  # for how long an answer can be taken back
 _LARGEST = 64 << 20  # bytes of a file that a task may have
-_OURS = ("id", "group", "status", "origin", "reviewed", "into")  # fields that a review does not edit
+_OURS = ("id", "group", "status", "origin", "reviewed", "undo")  # fields that a review does not edit
 _WITH_FILES = ("files", "images", "check", "checks")  # fields that name files
 _BINARY = 8000  # bytes in which git looks for NUL to see that a file is not text
 _PUBLIC = ("agent", "version", "date", "use", "tree", "signals")  # of an origin; the rest stays private
@@ -144,23 +147,43 @@ def renamed(row: Row, old: str, new: str) -> Row:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DraftAnswer:
+    """An answer that can be taken back."""
+
+    id: str  # of the draft
+    did: str  # accepted, dropped or edited
+    state: str  # a digest of the answer
+
+    def __str__(self) -> str:
+        return f"{self.did} {self.id}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HarvestReview:
     skill: str
     path: Path  # the file of reviewed tasks
     accepted: tuple[str, ...]
     dropped: tuple[str, ...]
+    undo: str  # the answer that was taken back, as "dropped ID"
     drafts: tuple[PendingDraft, ...]  # those that are left
     count: int  # tasks in the file
 
 
 def review_harvest(
-    context: Context, skill: str, *, into: Path | None = None, accept: Sequence[str] = (), drop: Sequence[str] = ()
+    context: Context,
+    skill: str,
+    *,
+    into: Path | None = None,
+    accept: Sequence[str] = (),
+    drop: Sequence[str] = (),
+    undo: bool = False,
 ) -> HarvestReview:
-    """Accept and drop the drafts with these ids, or ``all``, and return those that are left.
+    """Accept and drop the drafts with these ids, or ``all``, or ``undo`` the last answer; return the drafts left.
 
     Accepting all leaves out what has a warning. Nothing takes effect if one of the ids is refused.
     """
     with open_drafts(context, skill, into) as folder:
+        taken_back = str(folder.undo()) if undo else ""
         drafts = {draft.id: draft for draft in folder.drafts()}
         safe = [name for name, draft in drafts.items() if not draft.obstacles and not draft.warnings]
         to_accept, to_drop = (
@@ -182,6 +205,7 @@ def review_harvest(
             path=folder.tasks.path,
             accepted=tuple(to_accept),
             dropped=tuple(to_drop),
+            undo=taken_back,
             drafts=tuple(draft for name, draft in drafts.items() if name not in to_accept and name not in to_drop),
             count=folder.count(),
         )
@@ -209,7 +233,7 @@ class DraftFolder:
 
     def __init__(self, context: Context, repo: Repo, folder: Path, into: Path) -> None:
         self._folder, self._redactor = folder, Redactor.now(Certainty.LIKELY)
-        self._date = context.clock().date().isoformat()
+        self._clock = context.clock
         self._reader = reader_of_tasks(context)
         self._root = cast("Path", repo.workdir).resolve()
         self.tasks = TaskFile(path=into)
@@ -231,13 +255,18 @@ class DraftFolder:
 
     @property
     def is_cut_off(self) -> bool:
-        """Whether an answer that is written down was not carried out."""
-        return any(row.get("status") == ACCEPTED or self._leftovers(row) for row in self._rows())
+        """Whether an answer that is written down was not carried out, or can no longer be taken back."""
+        statuses = (ACCEPTED, RETURNED)
+        return any(row.get("status") in statuses or self._is_final(row) or self._leftovers(row) for row in self._rows())
+
+    def _is_final(self, row: Row) -> bool:
+        undo = _undo_of(row)
+        return bool(undo) and self._clock() - datetime.fromisoformat(str(undo["time"])) >= _KEPT
 
     def _leftovers(self, row: Row) -> Path | None:
-        """Return the folder with files of a draft that was answered; None if there is none."""
+        """Return the folder with files of a draft whose answer is final; None if there is none."""
         name = str(row["id"])
-        is_over = row.get("status") != DRAFT and not path_fault(name)
+        is_over = row.get("status") != DRAFT and not _undo_of(row) and not path_fault(name)
         return self._own(name) if is_over and self._own(name).exists() else None
 
     def count(self) -> int:
@@ -247,9 +276,9 @@ class DraftFolder:
         """Return the names of the drafts that wait for an answer."""
         return [str(row["id"]) for row in self._rows() if row.get("status") == DRAFT]
 
-    def drafts(self) -> Iterator[PendingDraft]:
-        """Yield the drafts that wait for an answer, each as it is when its turn comes."""
-        for name in self.pending_ids():
+    def drafts(self, names: Sequence[str] | None = None) -> Iterator[PendingDraft]:
+        """Yield the drafts that wait for an answer, or those of them called ``names``."""
+        for name in self.pending_ids() if names is None else names:
             with suppress(NotFoundError):
                 yield self.pending(name)
 
@@ -263,11 +292,16 @@ class DraftFolder:
     def accept(self, draft: PendingDraft) -> None:
         """Make a task of ``draft``; nothing is committed."""
         _check_acceptable(draft, self.skill)
-        into = self.tasks.path.relative_to(self._root).as_posix()
-        self._answer(draft, {**json.loads(draft.line), "status": ACCEPTED, "into": into})
+        self._answer(
+            draft,
+            {"id": draft.id, "group": draft.group, "status": ACCEPTED},
+            task=draft.line,
+            into=self.tasks.path.relative_to(self._root).as_posix(),
+            lacks=self.tasks.lacks,
+        )
 
     def drop(self, draft: PendingDraft) -> None:
-        """Forget ``draft`` but for its id and group, by which the next harvest knows it."""
+        """Forget ``draft``, once the answer is final, but for its id and group, by which the next harvest knows it."""
         self._answer(draft, {"id": draft.id, "group": draft.group, "status": DROPPED})
 
     def edit(self, draft: PendingDraft, text: str) -> PendingDraft:
@@ -277,39 +311,90 @@ class DraftFolder:
         edited_row = {name: value for name, value in row.items() if name in _OURS} | fields
         if fault := self._fault(edited_row):
             raise DataError(f"this is not a task: {fault}", hint="the README of the environment tasks lists its fields")
-        self._answer(draft, edited_row)
-        return self._draft(edited_row)
+        return self._draft(self._answer(draft, edited_row))
 
-    def _answer(self, draft: PendingDraft, row: Row) -> None:
+    def decisions(self) -> list[DraftAnswer]:
+        """Return the last answer to each draft that has one, in their order."""
+        rows = sorted((row for row in self._rows() if _undo_of(row)), key=_number)
+        words = {DRAFT: "edited", DROPPED: DROPPED}
+        return [
+            DraftAnswer(id=str(row["id"]), did=words.get(str(row["status"]), ACCEPTED), state=digest(row))
+            for row in rows
+        ]
+
+    def undo(self, state: str = "") -> DraftAnswer:
+        """Take back the last answer, which must be the one of ``state`` if that is given, and return it.
+
+        A NotFoundError if there is none; a ConflictError if its draft or its task has changed since.
+        """
         with self.alone():
-            rows = self._rows()
-            position = next((number for number, old in enumerate(rows) if self._is_unchanged(draft, old)), None)
+            if not (decisions := self.decisions()):
+                raise NotFoundError("there is no answer to take back", hint="answers become final after a day")
+            last = decisions[-1]
+            if state and state != last.state:
+                raise ConflictError(f"the last answer is another one now: {last}", hint="look again, then take it back")
+            position, row = next((at, row) for at, row in enumerate(self._rows()) if row["id"] == last.id)
+            undo = _undo_of(row)
+            old_row = json.loads(str(undo["line"]))
+            is_same = [self._state(row), self._state(old_row)] == [undo["after"], undo["before"]]
+            if not is_same or ("task" in undo and not self._is_as_brought(undo)):
+                problem = f"{last.id} has changed since it was {last.did}, so that cannot be taken back"
+                raise ConflictError(problem, hint="change the draft or the task by hand")
+            self._put(position, json.dumps({**row, "status": RETURNED}, ensure_ascii=False))
+            self.finish()
+            return last
+
+    def _answer(self, draft: PendingDraft, row: Row, **more: str) -> Row:
+        with self.alone():
+            position = next((number for number, old in enumerate(self._rows()) if self._is_unchanged(draft, old)), None)
             if position is None:
                 raise ConflictError(f"draft {draft.id} has changed meanwhile", hint=_HINT.format(self.skill))
-            rows[position] = row
-            self._write(rows)
+            row["undo"] = {
+                "number": max(map(_number, self._rows())) + 1,
+                "time": self._clock().isoformat(),
+                "line": self._line(position),
+                "before": draft.state,
+                "after": self._state({**row, "status": REVIEWED} if row["status"] == ACCEPTED else row),
+                **more,
+            }
+            self._put(position, json.dumps(row, ensure_ascii=False))
             self.finish()
+            return row
 
     def _is_unchanged(self, draft: PendingDraft, row: Row) -> bool:
         return row["id"] == draft.id and self._state(row) == draft.state
 
     def finish(self) -> None:
-        """Carry out answers that are written down; the caller holds the lock."""
-        rows = self._rows()
-        for position, row in enumerate(rows):
+        """Carry out what is written down, and delete what final answers left; the caller holds the lock."""
+        for position, row in enumerate(self._rows()):
+            undo, new_row = _undo_of(row), dict(row)
             if row.get("status") == ACCEPTED:
-                tasks = TaskFile(path=inside(self._root / str(row["into"]), self._root))
-                self._bring(tasks, {name: value for name, value in row.items() if name != "into"})
-                rows[position] = {"id": row["id"], "group": row.get("group", ""), "status": REVIEWED}
-                self._write(rows)
-            if folder := self._leftovers(row):
+                self._bring(undo)
+                new_row["status"] = REVIEWED
+            elif row.get("status") == RETURNED:
+                if "task" in undo:
+                    self._remove(undo)
+                self._put(position, str(undo["line"]))
+                continue
+            if self._is_final(row):
+                del new_row["undo"]
+            if new_row != row:
+                self._put(position, json.dumps(new_row, ensure_ascii=False))
+            if folder := self._leftovers(new_row):
                 shutil.rmtree(folder, ignore_errors=True)
 
-    def _bring(self, tasks: TaskFile, row: Row) -> None:
+    def _place(self, undo: Row) -> tuple[TaskFile, Path, dict[str, Path]]:
+        """Return the file of an accepted task, the folder of its files, and these as the draft has them."""
+        task = json.loads(str(undo["task"]))
+        tasks = TaskFile(path=inside(self._root / str(undo["into"]), self._root))
+        name = str(task["id"])
+        own = {path.relative_to(self._own(name)).as_posix(): path for path in self._paths(task, self._public(name))}
+        return tasks, inside(tasks.path.parent / self.skill / file_name(name), self._root), own
+
+    def _bring(self, undo: Row) -> None:
         """Put the files of an accepted draft in place, and then its row, if they are not there yet."""
-        name = str(row["id"])
-        target = inside(tasks.path.parent / self.skill / file_name(name), self._root)
-        files = {path.relative_to(self._own(name)).as_posix(): path for path in self._paths(row, self._public(name))}
+        tasks, target, files = self._place(undo)
+        task = json.loads(str(undo["task"]))
         if files and not target.exists():
             target.parent.mkdir(parents=True, exist_ok=True)
             young = target.with_name(f".{target.name}.new")
@@ -317,8 +402,27 @@ class DraftFolder:
             write_files(young, {path: read_plain(source, most=_LARGEST) for path, source in files.items()})
             young.rename(target)
         tasks.path.parent.mkdir(parents=True, exist_ok=True)
-        if not tasks.path.exists() or all(entry.fields.get("id") != name for entry in read_rows(tasks.path)):
-            tasks.append([{**row, "status": REVIEWED}])
+        if not tasks.path.exists() or all(entry.fields.get("id") != task["id"] for entry in read_rows(tasks.path)):
+            tasks.append([task])
+
+    def _is_as_brought(self, undo: Row) -> bool:
+        """Say whether the task and its files are what ``_bring`` left."""
+        tasks, target, files = self._place(undo)
+        paths = {path.relative_to(target).as_posix(): path for path in target.rglob("*") if files and path.is_file()}
+        now, before = (
+            {name: read_plain(path, most=None, follow=True) for name, path in each.items()} for each in (paths, files)
+        )
+        return tasks.has(str(undo["task"])) and now == before
+
+    def _remove(self, undo: Row) -> None:
+        """Undo ``_bring``."""
+        tasks, target, files = self._place(undo)
+        tasks.remove(str(undo["task"]), str(undo["lacks"]))
+        if files:
+            shutil.rmtree(target, ignore_errors=True)
+        for folder in (target.parent, tasks.path.parent):
+            with suppress(OSError):  # it is in use
+                folder.rmdir()
 
     def _rows(self) -> list[Row]:
         rows = [dict(row.fields) for row in read_rows(self._folder / DRAFT_ROWS)]
@@ -326,9 +430,20 @@ class DraftFolder:
             raise DataError(f"{self._folder / DRAFT_ROWS}:{position} has no id", hint="harvest again into a new file")
         return rows
 
-    def _write(self, rows: Sequence[Row]) -> None:
-        text = "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
-        write_file(self._folder / DRAFT_ROWS, text.encode(), mode=0o600)
+    def _lines(self) -> tuple[list[str], list[int]]:
+        """Return the lines of the file of drafts, and which of them are rows."""
+        lines = read_plain(self._folder / DRAFT_ROWS, most=None).decode("utf-8-sig").split("\n")
+        return lines, [number for number, line in enumerate(lines) if line.strip()]
+
+    def _line(self, position: int) -> str:
+        lines, rows = self._lines()
+        return lines[rows[position]]
+
+    def _put(self, position: int, line: str) -> None:
+        """Replace the line of a row."""
+        lines, rows = self._lines()
+        lines[rows[position]] = line
+        write_file(self._folder / DRAFT_ROWS, "\n".join(lines).encode(), mode=0o600)
 
     def _own(self, name: str) -> Path:
         return self._folder.resolve() / DRAFT_FILES / name
@@ -347,11 +462,11 @@ class DraftFolder:
         return sorted(file for file in files if file.is_file() and file.resolve() == file and file.is_relative_to(own))
 
     def _state(self, row: Row) -> str:
-        """Return what changes with the row of a draft and with every byte of its files."""
+        """Return what changes with the row of a draft, except how to take it back, and every byte of its files."""
         own = self._own(str(row["id"]))
         paths = self._paths(row, f"{DRAFT_FILES}/{row['id']}") if row.get("status") == DRAFT else []
         contents = {path.relative_to(own).as_posix(): sha256(read_plain(path, most=None)).hexdigest() for path in paths}
-        return digest([row, contents])
+        return digest([{name: value for name, value in row.items() if name != "undo"}, contents])
 
     def _draft(self, row: Row) -> PendingDraft:
         name, fault = str(row["id"]), self._fault(row)
@@ -359,7 +474,8 @@ class DraftFolder:
         public = {path: f"{self._public(name)}/{path.relative_to(self._own(name)).as_posix()}" for path in paths}
         files = tuple(DraftFile(name=public[path], size=path.stat().st_size, path=path) for path in paths)
         origin = cast("Row", row["origin"]) if isinstance(row.get("origin"), dict) else {}
-        task: Row = {"id": row["id"], "group": row.get("group", ""), "status": REVIEWED, "reviewed": self._date}
+        task: Row = {"id": row["id"], "group": row.get("group", ""), "status": REVIEWED}
+        task["reviewed"] = self._clock().date().isoformat()
         task |= {field: value for field, value in row.items() if field not in _OURS}
         task["origin"] = {field: origin[field] for field in _PUBLIC if field in origin}
         task = renamed(task, f"{DRAFT_FILES}/{name}", self._public(name))
@@ -385,7 +501,8 @@ class DraftFolder:
         )
 
     def _item(self, row: Row) -> Item:
-        return self._reader.task(f"draft {row['id']}", row, self._folder / DRAFT_ROWS)
+        task = {name: value for name, value in row.items() if name != "undo"}
+        return self._reader.task(f"draft {row['id']}", task, self._folder / DRAFT_ROWS)
 
     def _fault(self, row: Row) -> str:
         """Say why ``row`` cannot be a task; empty if it can."""
@@ -442,6 +559,16 @@ class DraftFolder:
             f"it asks nearly the same as {tasks[position].item.id}"
             for position in alike_to(_question(item, row), texts)
         )
+
+
+def _undo_of(row: Row) -> Row:
+    """Return what takes the answer to a draft back; empty if nothing does."""
+    return cast("Row", row.get("undo", {}))
+
+
+def _number(row: Row) -> int:
+    """Return the position of a draft's answer among all; 0 without one."""
+    return cast("int", _undo_of(row).get("number", 0))
 
 
 def _question(item: Item, row: Row) -> str:

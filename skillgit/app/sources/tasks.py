@@ -75,6 +75,29 @@ class TaskFile:
             lines[number - 1] = json.dumps(row, ensure_ascii=False)
         self._write("\n".join(lines))
 
+    @property
+    def lacks(self) -> str:
+        """What :meth:`append` adds besides lines: the ``file``, or a ``newline`` at its end."""
+        text = self._text() if self.path.exists() else None
+        return "file" if text is None else "newline" if text and not text.endswith("\n") else ""
+
+    def has(self, line: str) -> bool:
+        return self.path.exists() and line in self._text().split("\n")
+
+    def remove(self, line: str, gap: str) -> None:
+        """Undo :meth:`append` of ``line``, if it is there; ``gap`` is what was added with it."""
+        if not self.has(line):
+            return
+        lines = self._text().split("\n")
+        position = lines.index(line)
+        del lines[position]
+        if gap == "newline" and lines[position:] == [""]:
+            lines.pop()
+        if gap == "file" and not any(lines):
+            self.path.unlink()
+        else:
+            self._write("\n".join(lines))
+
     def _text(self) -> str:
         return self.path.read_bytes().decode("utf-8-sig")
 

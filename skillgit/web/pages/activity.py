@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from functools import partial
-from itertools import islice
 from typing import Any, Final
 
 from skillgit.app.workspace.command_journal import CommandRecord, command, commands
 from skillgit.app.workspace.invitations import Role, invitations, invite, revoke
 from skillgit.app.workspace.workspace import Workspace
-from skillgit.errors import ConflictError, DataError, UsageError
+from skillgit.errors import ConflictError, DataError, SkillgitError, UsageError
 from skillgit.verbs.serve import SERVE, ServeRequest
 from skillgit.verbs.tasks import (
     TASKS_REVIEW,
@@ -24,13 +22,12 @@ from skillgit.verbs.tasks import (
 )
 from skillgit.view.surface import Style
 from skillgit.view.table import Cell, Column, Table
-from skillgit.view.tasks import facts_of
+from skillgit.view.tasks import actions, facts_of, progress
 from skillgit.view.text import fit
 from skillgit.web.rendering import Answer, Page, Stream, Visit, address, fragment, in_shell, page, redirect
 
 ROWS: Final = 50  # commands on a page
 DRAFTS: Final = 20  # drafts on a page
-_ANSWERED: Final = re.compile(r"(accepted|dropped|edited) [\w.-]{1,80}")
 FILE_BYTES: Final = 16 << 10  # of a file that a page shows
 
 
@@ -132,17 +129,23 @@ def skills_page(visit: Visit) -> Answer:
 @page("/drafts/{skill}", Role.OPERATOR)
 def drafts_page(visit: Visit) -> Answer:
     with reviewing(visit.context, visit.parameters["skill"]) as folder:
-        return _drafts(visit, folder)
+        return _drafts(visit, folder, visit.value("on"))
 
 
 @page("/drafts/{skill}", Role.OPERATOR, "POST")
 def answer_page(visit: Visit) -> Answer:
-    """Carry out what the form says about one draft, if it is still the draft that the form showed."""
-    skill = visit.parameters["skill"]
+    """Carry out what the form says about one draft, if it is still what the form showed, and go on to the next one."""
+    skill, name = visit.parameters["skill"], visit.value("id")
     with reviewing(visit.context, skill) as folder:
-        draft = folder.pending(visit.value("id"))
+        if visit.value("answer") == "undo":
+            try:
+                name = folder.undo(visit.value("state")).id
+            except SkillgitError as error:
+                return _drafts(visit, folder, "", error=error)
+            return redirect(address("drafts", skill, on=name, undone="1"))
+        draft, names = folder.pending(name), folder.pending_ids()
         if draft.state != visit.value("state"):
-            raise ConflictError(f"draft {draft.id} has changed meanwhile", hint="look at it again before you answer")
+            raise ConflictError(f"draft {name} has changed meanwhile", hint="look at it again before you answer")
         try:
             match visit.value("answer"):
                 case "accept":
@@ -152,37 +155,53 @@ def answer_page(visit: Visit) -> Answer:
                 case "edit":
                     folder.edit(draft, visit.value("text").replace("\r\n", "\n"))
                 case _:
-                    raise UsageError("an answer is accept, edit or drop", hint="use the buttons of the page")
+                    raise UsageError("an answer is accept, edit, drop or undo", hint="use the buttons of the page")
         except DataError as error:
-            return _drafts(visit, folder, draft, error)
-    said = {"accept": "accepted", "drop": "dropped", "edit": "edited"}[visit.value("answer")]
-    return redirect(address("drafts", skill, skip=visit.value("skip"), did=f"{said} {draft.id}"))
+            return _drafts(visit, folder, name, draft, error)
+    following = name if visit.value("answer") == "edit" else ([*names[names.index(name) + 1 :], *names][0])
+    return redirect(address("drafts", skill, on=following))
 
 
 def _drafts(
-    visit: Visit, folder: DraftFolder, refused: PendingDraft | None = None, error: DataError | None = None
+    visit: Visit,
+    folder: DraftFolder,
+    on: str,
+    refused: PendingDraft | None = None,
+    error: SkillgitError | None = None,
 ) -> Page:
-    skip = visit.number("skip")
-    drafts = [*islice(folder.drafts(), skip, skip + DRAFTS + 1)]
+    """Show the drafts around the one that is ``on``, which the keys begin with."""
+    names, decisions, into = folder.pending_ids(), folder.decisions(), folder.tasks.path.name
+    at = names.index(on) if on in names else 0
+    first = at // DRAFTS * DRAFTS
+    drafts = [*folder.drafts(names[first : first + DRAFTS])]
     texts = {draft.id: draft.editable for draft in drafts}
     if refused is not None and visit.value("text"):
         texts[refused.id] = visit.value("text")
+    last = decisions[-1] if decisions else None
+    is_undone = bool(visit.value("undone")) and on in names
+    message = f"{last}{f' into {into}' if last.did == 'accepted' else ''}" if last else ""
     return Page(
         "drafts_of_skill.html",
         f"Drafts of {folder.skill}",
         TASKS_REVIEW.words(ReviewRequest(skill=folder.skill)),
-        status=400 if error else 200,
+        status=400 if isinstance(error, DataError) else 409 if error else 200,
         skill=folder.skill,
-        drafts=drafts[:DRAFTS],
-        following=skip + DRAFTS if len(drafts) > DRAFTS else 0,
-        skip=skip,
-        did=visit.value("did") if _ANSWERED.fullmatch(visit.value("did")) else "",
-        into=folder.tasks.path.name,
-        total=len(folder.pending_ids()),
+        drafts=drafts,
+        on=on if on in names else "".join(names[:1]),
+        following="".join(names[first + DRAFTS :][:1]),
+        at=at,
+        first=first,
+        progress=partial(progress, rest=len(names), decisions=decisions),
+        said=f"taken back: {on} waits for an answer again" if is_undone else message,
+        undone=is_undone,
+        last=last,
+        edited={decision.id for decision in decisions if decision.did == "edited"},
+        into=into,
         texts=texts,
         refused=refused,
         error=error,
         facts_of=facts_of,
+        actions=actions,
         file_bytes=FILE_BYTES,
         as_json=partial(json.dumps, ensure_ascii=False),
     )

@@ -262,17 +262,36 @@ onKey((event) => {
   filter.focus();
 });
 
-// Drafts are gone through with keys: from one to the next, and each with its own buttons.
-onKey((event) => {
-  const drafts = [...document.querySelectorAll("article.draft")];
-  if (!drafts.length) return;
-  const current = drafts.indexOf(event.target.closest("article.draft"));
-  const step = { j: 1, k: -1 }[event.key];
-  const button = drafts[Math.max(0, current)].querySelector(`[data-hotkey="${CSS.escape(event.key)}"]`);
-  if (step) drafts[Math.min(drafts.length - 1, Math.max(0, current + step))].focus();
-  else if (button?.disabled) document.querySelector("#said").textContent = button.title;
-  else button?.click();
+// Drafts are gone through with keys: from one card to the next, and each with its own buttons.
+const drafts = [...document.querySelectorAll("article.draft")];
+const card = () => drafts.find((draft) => draft.ariaCurrent === "true");
+
+document.addEventListener("focusin", (event) => {
+  const focused = event.target.closest("article.draft");
+  if (!focused) return;
+  drafts.forEach((draft) => { draft.ariaCurrent = draft === focused ? "true" : null; });
+  document.querySelector("#progress").textContent = focused.dataset.progress;
 });
+
+onKey((event) => {
+  const said = document.querySelector(".review #said");
+  if (!said) return;
+  const step = { j: 1, k: -1 }[event.key];
+  const selector = `:is(button, summary)[data-hotkey="${CSS.escape(event.key)}"]`;
+  const button = card()?.querySelector(selector) ?? document.querySelector(`.review ${selector}`);
+  if (step) {
+    const next = drafts[drafts.indexOf(card()) + step];
+    if (next) next.focus();
+    else said.textContent = `there is no card ${step > 0 ? "below" : "above"}`;
+  } else if (button?.disabled) said.textContent = button.title;
+  else if (button) {
+    event.preventDefault();
+    button.click();
+    if (button.closest("details")?.open) button.closest("details").querySelector("textarea").focus();
+  }
+});
+
+if (card() && card() !== drafts[0]) card().focus();
 
 // From one item to the next: links with a key.
 onKey((event) => document.querySelector(`a[data-hotkey="${CSS.escape(event.key)}"]`)?.click());

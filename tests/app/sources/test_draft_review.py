@@ -2,18 +2,22 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import sys
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from contexts import context_in
 from harvested import SKILL, draft, group, prompts, write_drafts
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from soaking import soak
 
-from skillgit.app.sources.draft_review import harvested_skills, open_drafts, review_harvest
+from skillgit.app.sources.draft_review import DraftFolder, harvested_skills, open_drafts, review_harvest
 from skillgit.errors import ConflictError, DataError, NotFoundError, SkillgitError, UsageError
 from skillgit.files import locked, open_plain
 from skillgit.store.repo import Repo
@@ -42,6 +46,17 @@ def rows_of(path: Path) -> list[dict[str, object]]:
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
+def a_day_after(context: Context) -> Context:
+    """Return the context in which an answer of now is final."""
+    return replace(context, clock=lambda: context.clock() + timedelta(days=1))
+
+
+def tree(*folders: Path) -> dict[str, bytes]:
+    """Return the bytes of all files, but for those that a killed process had not put in place."""
+    files = (path for folder in folders for path in sorted(folder.rglob("*")) if path.is_file())
+    return {str(path): path.read_bytes() for path in files if path.suffix not in {".young", ".new"}}
+
+
 def ids(rows: list[dict[str, object]]) -> list[object]:
     return [row["id"] for row in rows]
 
@@ -66,6 +81,7 @@ def test_an_accepted_draft_becomes_the_line_that_was_shown_and_brings_its_files(
         "signals": ["correction"],
     }
     assert (path.parent / SKILL / "one" / "a.csv").read_bytes() == b"a,b\n1,2\n"
+    review_harvest(a_day_after(context), SKILL)
     assert rows_of(private)[0] == {"id": "one", "group": group("one"), "status": "reviewed"}
     assert not (private.parent / "files" / "one").exists()
     assert private.stat().st_mode & 0o077 == 0
@@ -94,6 +110,8 @@ def test_a_dropped_draft_leaves_its_id_and_group_and_no_file(context):
     )
     assert harvested_skills(context) == {SKILL: 1}
     assert review_harvest(context, SKILL, drop=["all"]).dropped == ("one",)
+    assert private.stat().st_mode & 0o077 == 0
+    review_harvest(a_day_after(context), SKILL)
     assert rows_of(private) == [{"id": "one", "group": group("one"), "status": "dropped"}]
     assert not any(path.is_file() for path in (private.parent / "files").rglob("*"))
     assert harvested_skills(context) == {}
@@ -299,7 +317,7 @@ def test_a_kill_between_any_two_changes_of_files_loses_and_repeats_nothing(conte
         finished = not die_at(
             step, lambda here=here: review_harvest(here, SKILL, accept=["one", "two"], drop=["three"])
         )
-        left = {left.id for left in review_harvest(here, SKILL).drafts}
+        left = {left.id for left in review_harvest(a_day_after(here), SKILL).drafts}
         tasks = ids(rows_of(home / TASKS))
         assert len({*tasks}) == len(tasks)
         statuses = {row["id"]: row["status"] for row in rows_of(private)}
@@ -314,6 +332,114 @@ def test_a_kill_between_any_two_changes_of_files_loses_and_repeats_nothing(conte
         step += every
     assert left == set()
     assert step > 10
+
+
+FILES = {"files/one/a.csv": b"1", "files/one/b/c.csv": b"2", "files/two/x": b"3", "files/two/unnamed": b"4"}
+ROWS = [
+    draft("one", prompt=TEXTS[0], files=["files/one"]),
+    draft("two", prompt=TEXTS[1], context="See files/two/x.", files=["files/two/x"]),
+    draft("three", prompt="c \u00fc"),
+]
+DECISIONS = {
+    "accept": DraftFolder.accept,
+    "drop": DraftFolder.drop,
+    "edit": lambda folder, shown: folder.edit(shown, f"{shown.editable}hint: {len(shown.editable)}\n"),
+}
+SEQUENCES = st.lists(st.tuples(st.sampled_from([row["id"] for row in ROWS]), st.sampled_from([*DECISIONS])), max_size=6)
+
+
+@given(SEQUENCES, st.sampled_from([None, b"", b'{"prompt": "a", "answer": "b"}', b'{"prompt": "a", "answer": "b"}\n']))
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_undoing_every_decision_gives_back_the_very_bytes(context, decisions, tasks):
+    folders = [Repo.discover(context.directory).private_dir / "drafts", context.directory / "tasks"]
+    for folder in folders:
+        shutil.rmtree(folder, ignore_errors=True)
+    private = drafts_in(context, ROWS, FILES)
+    private.write_bytes(b"\n" + private.read_bytes()[:-1])
+    if tasks is not None:
+        folders[1].mkdir()
+        (context.directory / TASKS).write_bytes(tasks)
+    (folders[0] / "lock").touch()
+    before = [tree(*folders)]
+    with open_drafts(context, SKILL) as folder:
+        for name, decision in decisions:
+            if name in folder.pending_ids():
+                DECISIONS[decision](folder, folder.pending(name))
+                before.append(tree(*folders))
+    for after in reversed(before[:-1]):
+        review_harvest(context, SKILL, undo=True)
+        assert tree(*folders) == after
+    with pytest.raises(NotFoundError, match="no answer to take back"):
+        review_harvest(context, SKILL, undo=True)
+    assert tree(*folders) == before[0]
+    assert (tasks is not None) == folders[1].exists()
+
+
+@pytest.mark.parametrize("decision", DECISIONS)
+def test_a_kill_while_an_answer_is_taken_back_leaves_it_or_takes_it_back(context, decision):
+    step, finished = 1, False
+    while not finished:
+        home = context.directory / f"at-{step}"
+        here = replace(context, directory=Path(Repo.init(home).workdir))
+        private = drafts_in(here, ROWS, FILES)
+        folders = (private.parent, home / "tasks")
+        states = [tree(*folders)]
+        with open_drafts(here, SKILL) as folder:
+            DECISIONS[decision](folder, folder.pending("one"))
+        states.append(tree(*folders))
+        finished = not die_at(step, lambda here=here: review_harvest(here, SKILL, undo=True))
+        review_harvest(here, SKILL)
+        now = tree(*folders)
+        assert now in states
+        if now == states[1]:
+            review_harvest(here, SKILL, undo=True)
+        assert tree(*folders) == states[0]
+        step += 1
+    assert step > 4
+
+
+def spoil(path: Path, old: str = "", new: str = "changed") -> None:
+    path.write_text(path.read_text().replace(old, new) if old else new)
+
+
+@pytest.mark.parametrize(
+    ("decision", "change"),
+    [
+        ("edit", lambda private, _: spoil(private, '"hint": ', '"hint": 1')),
+        ("edit", lambda private, _: spoil(private.parent / "files/one/a.csv")),
+        ("drop", lambda private, _: spoil(private.parent / "files/one/b/c.csv")),
+        ("drop", lambda private, _: spoil(private, '"status": "dropped"', '"status": "draft", "prompt": "mine"')),
+        ("accept", lambda _, tasks: spoil(tasks / f"{SKILL}.jsonl", "It does", "It never does")),
+        ("accept", lambda _, tasks: spoil(tasks / SKILL / "one/a.csv")),
+        ("accept", lambda _, tasks: spoil(tasks / SKILL / "one/new.csv")),
+    ],
+)
+def test_an_answer_whose_draft_has_changed_since_is_not_taken_back(context, decision, change):
+    private = drafts_in(context, ROWS, FILES)
+    folders = (private.parent, context.directory / "tasks")
+    with open_drafts(context, SKILL) as folder:
+        DECISIONS[decision](folder, folder.pending("one"))
+    change(private, folders[1])
+    before = tree(*folders)
+    with pytest.raises(ConflictError, match="one has changed since it was "):
+        review_harvest(context, SKILL, undo=True)
+    assert tree(*folders) == before
+
+
+def test_only_the_answer_that_was_meant_is_taken_back_within_a_day_and_while_no_harvest_writes(context):
+    private = drafts_in(context, ROWS, FILES)
+    with open_drafts(context, SKILL) as folder:
+        folder.drop(folder.pending("one"))
+        (seen,) = folder.decisions()
+        folder.drop(folder.pending("three"))
+        with pytest.raises(ConflictError, match="the last answer is another one now: dropped three"):
+            folder.undo(seen.state)
+        with folder.alone(), pytest.raises(ConflictError, match="another process is writing drafts"):
+            folder.undo()
+        assert str(folder.undo()) == "dropped three"
+    with pytest.raises(NotFoundError, match="no answer to take back"):
+        review_harvest(a_day_after(context), SKILL, undo=True)
+    assert TEXTS[0] not in json.dumps(rows_of(private))
 
 
 def test_what_changes_after_it_was_shown_is_not_accepted(context):
