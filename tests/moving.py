@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 COLUMNS = 98
 ADVANCE, LINE, MARGIN, CAPTION = 8.4, 19, 18, 62
 KEYS_PER_S = 18
+MOST_SAID = 72
+"""The signs of a caption that the widest usual font leaves inside the picture."""
 LATER = "2026-11-22T12:00:00Z"
 """A day after ``program.surroundings``."""
 LIGHT = "--paper:#fff;--ink:#1f2328;--dim:#59636e;--mark:#fff3bf;--edge:#d1d9e0;--accent:#0b5cad;--r:#b3261e;--g:#116329;--y:#7d4e00;--m:#8250df;--c:#0a5d73"  # noqa: E501
@@ -87,7 +89,12 @@ def plain(row: str) -> str:
 
 def picture(scenes: Sequence[Scene], still: str, title: str) -> str:
     """Return the SVG that plays ``scenes`` in turn; ``still`` is said of the first where nothing moves."""
-    every = sum(len(scene.command) / KEYS_PER_S + sum(mark.seconds for mark in scene.marks) for scene in scenes)
+
+    def typing(number: int) -> float:
+        """Return for how long a command is typed; the first has its answer when a reader's eyes come to the picture."""
+        return len(scenes[number].command) / KEYS_PER_S if number else 0.0
+
+    every = sum(typing(number) + sum(mark.seconds for mark in scene.marks) for number, scene in enumerate(scenes))
     width = COLUMNS * ADVANCE + 2 * MARGIN
     height = CAPTION + LINE * (1 + max(len(scene.rows) for scene in scenes)) + MARGIN
     rules: list[str] = []
@@ -113,15 +120,17 @@ def picture(scenes: Sequence[Scene], still: str, title: str) -> str:
     body, clock = [_says(still, "still")], 0.0
     for number, scene in enumerate(scenes):
         later = "later " if number else ""
-        answered = clock + len(scene.command) / KEYS_PER_S
+        answered = clock + typing(number)
         ends = answered + sum(mark.seconds for mark in scene.marks)
         body.append(f'<g class="{later}{during(clock, ends)}">')
         body.append(_row(0, f"\x1b[1m$ {scene.command}\x1b[m"))
-        cover = f'<rect class="caret" width="{ADVANCE}" height="{LINE}"/>'
-        cover += f'<rect class="paper" x="{ADVANCE}" width="{width}" height="{LINE}"/>'
-        place = f'transform="translate({MARGIN + 2 * ADVANCE:.1f} {CAPTION - LINE + 5})"'
-        body.append(f'<g class="later {during(clock, answered)}" {place}>')
-        body.append(f'<g class="{keys(clock, answered, len(scene.command))}">{cover}</g></g>')
+        if answered > clock:
+            cover = f'<rect class="caret" width="{ADVANCE}" height="{LINE}"/>'
+            cover += f'<rect class="paper" x="{ADVANCE}" width="{width - 2 * MARGIN:.0f}" height="{LINE}"/>'
+            left = MARGIN + 2 * ADVANCE
+            window = f'x="{left:.1f}" y="{CAPTION - LINE + 5}" width="{width - MARGIN - left:.1f}" height="{LINE}"'
+            body.append(f'<svg class="later {during(clock, answered)}" {window}>')
+            body.append(f'<g class="{keys(clock, answered, len(scene.command))}">{cover}</g></svg>')
         moment, begin, marked = answered, clock, []
         for mark in scene.marks:
             moment += mark.seconds
@@ -157,6 +166,7 @@ def still(svg: str) -> str:
 
 
 def _says(text: str, name: str) -> str:
+    assert len(text) <= MOST_SAID, text
     return f'<text class="says {name}" x="{MARGIN}" y="33">{escape(text, quote=False)}</text>'
 
 

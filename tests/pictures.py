@@ -108,7 +108,7 @@ def story(repository: Path) -> str:
         ),
     ]
     assert re.search(r"\.\d{4} \d+/\d+ → \.\d{4} \d+/\d+", header)
-    still = f"Why a line is in a skill: failed tasks, their cause, and {before} → {after} on held-out tasks."
+    still = f"From failed tasks to a rule: {before} → {after} on held-out tasks."
     return moving.picture(scenes, still, "What skillgit why, log and diff print about the training of a small model")
 
 
@@ -181,10 +181,10 @@ async def item(player: Player) -> None:
 
 
 async def live(player: Player) -> None:
-    """A run that is being trained."""
+    """A run that is being trained, with the last answer before the one that never comes."""
     await player.sees("L live")
     await player.press("L")
-    await player.sees(r"step [2-9]/", r"(v1|r1|s1) ")
+    await player.sees(r"step [2-9]/", r"(v1|r1|s1) ", "5 July")
 
 
 async def take(repository: Path, run: str, play: Callable[[Player], Awaitable[None]]) -> tuple[str, str]:

@@ -108,12 +108,15 @@ def test_the_configuration_of_an_agent_is_resolved_and_planned(tmp_path):
 def test_every_configuration_that_a_page_marks_so_is_resolved(tmp_path):
     skillgit("init", "skills", "--env", "searchqa", cwd=tmp_path)
     examples = [
-        (page.name, block) for page in DOCS.glob("*.md") for block in blocks(page.name, "yaml", mark="resolved")
+        (name, block)
+        for name in ["README.md", *(page.name for page in DOCS.glob("*.md"))]
+        for block in blocks(name, "yaml", mark="resolved")
     ]
-    assert {name for name, _ in examples} == {"configuration.md", "benchmarks.md"}
+    assert {name for name, _ in examples} == {"README.md", "configuration.md", "benchmarks.md"}
     for name, block in examples:
         (tmp_path / "skills" / f"{name}.yaml").write_text(block, encoding="utf-8")
-        assert "model.optimizer_backend=openai_chat" in skillgit("config", f"{name}.yaml", cwd=tmp_path / "skills").out
+        settings = skillgit("config", f"{name}.yaml", cwd=tmp_path / "skills").out
+        assert re.search(r"^model.optimizer_backend=(openai|claude)_chat$", settings, flags=re.MULTILINE)
 
 
 def test_the_environment_and_the_backend_of_the_guide_work(tmp_path):
