@@ -194,9 +194,11 @@ def count(number: int) -> str:
 
 
 def money(usd: float | None) -> str:
-    """Return US dollars; ``unknown`` where a price is missing."""
+    """Return US dollars; ``unknown`` where a price is missing, and never zero for what costs something."""
     if usd is None:
         return "unknown"
+    if 0 < usd < 0.00005:  # noqa: PLR2004 - half of the last digit
+        return "<$0.0001"
     return f"${usd:.2f}" if usd >= 0.01 or usd == 0 else f"${usd:.4f}"  # noqa: PLR2004 - a cent
 
 

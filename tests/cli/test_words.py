@@ -68,7 +68,16 @@ def test_large_numbers_are_short(number, shown):
 
 
 @pytest.mark.parametrize(
-    ("usd", "shown"), [(None, "unknown"), (0.0, "$0.00"), (0.84, "$0.84"), (0.0012, "$0.0012"), (26.04, "$26.04")]
+    ("usd", "shown"),
+    [
+        (None, "unknown"),
+        (0.0, "$0.00"),
+        (4e-6, "<$0.0001"),
+        (6e-5, "$0.0001"),
+        (0.0012, "$0.0012"),
+        (0.84, "$0.84"),
+        (26.04, "$26.04"),
+    ],
 )
 def test_money(usd, shown):
     assert numbers.money(usd) == shown
