@@ -18,7 +18,7 @@ from skillgit.domain.evaluation import Scored
 from skillgit.domain.ids import short_digest
 from skillgit.domain.leaks import Secrets
 from skillgit.domain.skill import Skill
-from skillgit.domain.trajectory import Item, Trajectory
+from skillgit.domain.trajectory import Item, Trajectory, media_type_of
 from skillgit.domain.untrusted.file_names import path_fault
 from skillgit.errors import ConfigError, DataError
 from skillgit.files import read_plain
@@ -129,7 +129,6 @@ def labelled(item: Item) -> dict[str, str]:
 
 
 _MEGABYTE = 1_000_000
-_MAGIC = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8": "image/gif", b"RIFF": "image/webp"}
 
 
 class VisualQuestions(ShortAnswers):
@@ -174,7 +173,7 @@ class VisualQuestions(ShortAnswers):
                 f"{row.where}: {path} has {len(data) / _MEGABYTE:.1f} MB, more than {most:g}",
                 hint="make the pictures smaller, or raise env.max_image_mb if the model takes such pictures",
             )
-        if not media_type(data):
+        if not media_type_of(data):
             raise DataError(f"{row.where}: {path} is not a PNG, JPEG, GIF or WebP", hint="convert it")
         self._image_paths[name] = path
         return hashlib.sha256(data).hexdigest()[:16]
@@ -191,18 +190,13 @@ class VisualQuestions(ShortAnswers):
 
     def _image(self, name: str, detail: str) -> Image:
         data = read_again(self._image_paths[name], f"picture {name}")
-        return Image(media_type=media_type(data), data=base64.b64encode(data).decode(), detail=detail)
-
-
-def media_type(data: bytes) -> str:
-    """Return the type of a picture by its first bytes; empty for what is none that models take."""
-    return next((kind for magic, kind in _MAGIC.items() if data.startswith(magic)), "")
+        return Image(media_type=media_type_of(data), data=base64.b64encode(data).decode(), detail=detail)
 
 
 def picture(name: str, row: PublishedRow, value: object, *, suffix: str = "") -> Attachment:
     """Return the picture in a published value as a file, its suffix by its bytes; a DataError if it holds none."""
     content = value.get("bytes") if isinstance(value, dict) else None
-    kind = media_type(content) if isinstance(content, bytes) else ""
+    kind = media_type_of(content) if isinstance(content, bytes) else ""
     if not isinstance(content, bytes) or not kind:
         problem = f"row {row.number} of {row.file} has no picture for {name}"
         raise DataError(problem, hint="take the revision that is pinned")

@@ -97,7 +97,7 @@ def _agreement(
     same = [fmean(abs(a - b) < _SAME for a, b in cluster) for cluster in pairs]
     differences = [fmean(abs(a - b) for a, b in cluster) for cluster in pairs]
     same_interval = share_interval(same, trials)
-    actual, by_chance = disagreement(_totals(rows))
+    actual, by_chance = disagreement([fsum(column) for column in zip(*rows, strict=True)])
     spread, coefficients = _resampled(rows, differences, disagreement)
     if not any(differences):
         # Without a disagreement no sample has one: what may be missed is what the exact interval leaves open.
@@ -136,10 +136,6 @@ def _cross_sums(pairs: Sequence[tuple[float, float]]) -> tuple[float, ...]:
 def _kappa(sums: Sequence[float]) -> Disagreement:
     count, actual, ours, theirs, our_squares, their_squares = sums
     return actual / count, (our_squares + their_squares) / count - 2 * ours * theirs / count**2
-
-
-def _totals(rows: Sequence[Sequence[float]]) -> list[float]:
-    return [fsum(column) for column in zip(*rows, strict=True)]
 
 
 def _resampled(

@@ -51,12 +51,12 @@ class Cost:
     parts: tuple[CostPart, ...] = ()
 
     def __add__(self, addend: Cost) -> Cost:
-        amounts = {name: getattr(self, name) + getattr(addend, name) for name in (*_COUNTS, "usd", "seconds")}
+        amounts = {name: getattr(self, name) + getattr(addend, name) for name in (*COUNTS, "usd", "seconds")}
         return Cost(**amounts, parts=_merged(self.parts, addend.parts))
 
     def __sub__(self, earlier: Cost) -> Cost:
         """Return what was added since the total was ``earlier``, without its parts."""
-        amounts = {name: getattr(self, name) - getattr(earlier, name) for name in (*_COUNTS, "usd", "seconds")}
+        amounts = {name: getattr(self, name) - getattr(earlier, name) for name in (*COUNTS, "usd", "seconds")}
         return Cost(**amounts)
 
     @property
@@ -108,18 +108,19 @@ def _merged(some: tuple[CostPart, ...], more: tuple[CostPart, ...]) -> tuple[Cos
     return tuple(CostPart(role=role, stage=stage, cost=costs[role, stage]) for role, stage in sorted(costs))
 
 
-_COUNTS = (
+COUNTS = (
     *("calls", "tokens_in", "tokens_out", "cached", "cache_written", "reasoning", "unpriced"),
     *("reused", "unidentified"),
 )
-_counts = attrgetter(*_COUNTS)
+"""The fields of a cost that are counts."""
+_counts = attrgetter(*COUNTS)
 
 
 class CostSum:
     """Adds up costs exactly: the total is the same, to the bit, in any order; parts are left out."""
 
     def __init__(self) -> None:
-        self._counts = [0] * len(_COUNTS)
+        self._counts = [0] * len(COUNTS)
         self._usd = Fraction()
         self._seconds = Fraction()
         self._total: Cost | None = Cost()
@@ -133,7 +134,7 @@ class CostSum:
     def total(self) -> Cost:
         """Return the sum so far; to ask again costs nothing."""
         if self._total is None:
-            counts: dict[str, Any] = dict(zip(_COUNTS, self._counts, strict=True))
+            counts: dict[str, Any] = dict(zip(COUNTS, self._counts, strict=True))
             self._total = Cost(**counts, usd=float(self._usd), seconds=float(self._seconds))
         return self._total
 

@@ -51,6 +51,19 @@ class ToolUse:
     arguments: str
 
 
+_BEGINNINGS = {
+    b"\x89PNG\r\n\x1a\n": "image/png",
+    b"\xff\xd8\xff": "image/jpeg",
+    b"GIF8": "image/gif",
+    b"RIFF": "image/webp",
+}
+
+
+def media_type_of(content: bytes) -> str:
+    """Return what a picture is by its first bytes; empty for one that cannot be shown, such as SVG."""
+    return next((kind for beginning, kind in _BEGINNINGS.items() if content.startswith(beginning)), "")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Picture:
     """A picture that was shown. Its bytes belong to the data and stay there.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -111,14 +111,6 @@ def final_scores(index: Index, run: str, split: str) -> tuple[ScoreRow, ...]:
         (run, split),
     )
     return tuple(map(_row, rows))
-
-
-def scored_items(index: Index, run: str, versions: Iterable[int | None]) -> dict[int, int]:
-    """Return each of ``versions`` with the number of selection items that its score is a mean of; 0 if unknown."""
-    query = (
-        "SELECT version, COALESCE(scored, 0) FROM version WHERE run = ? AND version IN (SELECT value FROM json_each(?))"
-    )
-    return dict(index.select(query, (run, json.dumps([*versions]))))
 
 
 def finished_commits(index: Index, run: str) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 from itertools import chain
@@ -52,11 +52,9 @@ def configurations(context: Context) -> tuple[str, ...]:
     return (*own, *shipped())
 
 
-def chosen_config(workspace: Workspace, config: str, run: str, overrides: Sequence[str] = ()) -> ResolvedConfig:
+def chosen_config(workspace: Workspace, config: str, run: str) -> ResolvedConfig:
     """Return the configuration ``config``, or the one that ``run`` recorded if that is named."""
-    if not run:
-        return load_config(workspace.context, config, overrides)
-    return recorded_config(workspace, run, overrides)
+    return recorded_config(workspace, run, ()) if run else load_config(workspace.context, config, ())
 
 
 def form_of(config: ResolvedConfig) -> tuple[FormSection, ...]:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Final
 
-from skillgit.domain.text_diff import FileDiff, Hunk, Line, Sign, Span
+from skillgit.domain.text_diff import FileDiff, Hunk, Line, Sign
 from skillgit.domain.untrusted.model_text import visible
 from skillgit.view.items import CHANGED, counted, differing, headline, length
 from skillgit.view.surface import Screen, Style
 from skillgit.view.table import Table
-from skillgit.view.text import pad, painted, visible_line, width
+from skillgit.view.text import broken, pad, painted, visible_line
 
 if TYPE_CHECKING:
     from skillgit.app.history.diff.rules import RuleChange
@@ -89,22 +89,25 @@ UNENDED = "\\ No newline at end of file"
 
 
 def unified_lines(diff: Diffed, screen: Screen) -> Iterator[str]:
-    yield headline(diff.a, diff.b, screen)
-    if not diff.files:
-        yield SAME
-    for file in diff.files:
-        yield ""
-        yield from file_head(file, screen)
+    def body(file: FileDiff) -> Iterator[str]:
         for hunk in file.hunks:
             yield hunk_head(hunk, screen)
             for line in hunk.lines:
                 yield from _line(file, line, screen)
 
+    return _by_file(diff, body, screen)
 
-def file_head(file: FileDiff, screen: Screen) -> Iterator[str]:
-    counts = f"   +{file.added} -{file.removed}" if file.hunks else ""
-    yield screen.paint(Style.STRONG, file.path) + counts
-    yield from (screen.paint(Style.FAINT, note) for note in file.notes)
+
+def _by_file(diff: Diffed, body: Callable[[FileDiff], Iterator[str]], screen: Screen) -> Iterator[str]:
+    yield headline(diff.a, diff.b, screen)
+    if not diff.files:
+        yield SAME
+    for file in diff.files:
+        yield ""
+        counts = f"   +{file.added} -{file.removed}" if file.hunks else ""
+        yield screen.paint(Style.STRONG, file.path) + counts
+        yield from (screen.paint(Style.FAINT, note) for note in file.notes)
+        yield from body(file)
 
 
 def hunk_head(hunk: Hunk, screen: Screen) -> str:
@@ -142,15 +145,11 @@ _SIGNS = 3  # columns around the sign of a line
 
 
 def side_by_side_lines(diff: Diffed, screen: Screen) -> Iterator[str]:
-    yield headline(diff.a, diff.b, screen)
-    if not diff.files:
-        yield SAME
-    for file in diff.files:
-        yield ""
-        yield from file_head(file, screen)
+    between = screen.paint(Style.FAINT, screen.glyphs.line)
+
+    def body(file: FileDiff) -> Iterator[str]:
         size = len(str(max((sum(side) for hunk in file.hunks for side in (hunk.old, hunk.new)), default=0)))
         columns = max(_NARROWEST, ((screen.width or WIDTH) - _SIGNS) // 2 - size - _SIGNS)
-        between = screen.paint(Style.FAINT, screen.glyphs.line)
         for hunk in file.hunks:
             yield hunk_head(hunk, screen)
             for old, new in rows(hunk):
@@ -158,6 +157,8 @@ def side_by_side_lines(diff: Diffed, screen: Screen) -> Iterator[str]:
                 new_rows = _cell(file, new, new.new or 0 if new else 0, screen, size=size, columns=columns)
                 for first, second in zip_longest(old_rows, new_rows, fillvalue=""):
                     yield f"{pad(first, size + _SIGNS + columns)} {between} {second}".rstrip(" ")
+
+    return _by_file(diff, body, screen)
 
 
 def rows(hunk: Hunk) -> Iterator[tuple[Line | None, Line | None]]:
@@ -191,28 +192,12 @@ def _cell(file: FileDiff, line: Line | None, number: int, screen: Screen, *, siz
     text, spans = visible_line(line, screen)
     space = " " * (size + _SIGNS)
     rows: list[str] = []
-    for start, end in pieces(text, columns):
+    for start, end in broken(text, columns):
         inside = [(max(a, start) - start, min(b, end) - start) for a, b in spans if a < end and b > start]
         sign = painted(line, line.sign.value, (), screen)
         gutter = space if rows else f"{screen.paint(Style.FAINT, str(number).rjust(size))} {sign} "
         rows.append(gutter + painted(line, text[start:end], inside, screen))
     for note in (f"({moved(file, line)})" if line.moved is not None else "", "" if line.ended else UNENDED):
-        fitting = pieces(note, columns) if note else []
+        fitting = broken(note, columns) if note else []
         rows += [space + screen.paint(Style.FAINT, note[start:end]) for start, end in fitting]
     return rows
-
-
-def pieces(text: str, columns: int) -> list[Span]:
-    """Return the stretches of ``text`` that fit into ``columns``, broken at spaces where there are any."""
-    spans: list[Span] = []
-    start = 0
-    while width(text[start:]) > columns:
-        end, room = start, columns
-        while (room := room - width(text[end])) >= 0:
-            end += 1
-        end = max(end, start + 1)
-        space = text.rfind(" ", start, end + 1)
-        stop, following = (space, space + 1) if space > start else (end, end)
-        spans.append((start, stop))
-        start = following
-    return [*spans, (start, len(text))]

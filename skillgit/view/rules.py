@@ -108,13 +108,13 @@ def _from(row: BlameRow, result: Blame, screen: Screen) -> str:
     return own if row.restored is None else f"{own} {screen.glyphs.reverted} {version_label(row.restored)}"
 
 
-_WORTH_STYLES = {"works": Style.ACCEPTED, "mixed": Style.REVERTED, "harmful": Style.REJECTED, "dead": Style.SKIPPED}
-_MEANS = {
-    "works": "the score is lower without it",
-    "mixed": "it helps as many items as it harms",
-    "harmful": "the score is higher without it",
-    "dead": "nothing changes without it",
+_WORTHS = {
+    "works": (Style.ACCEPTED, "the score is lower without it"),
+    "mixed": (Style.REVERTED, "it helps as many items as it harms"),
+    "harmful": (Style.REJECTED, "the score is higher without it"),
+    "dead": (Style.SKIPPED, "nothing changes without it"),
 }
+"""What a rule is worth: its colour, and what that means."""
 _LEAST = 24
 
 
@@ -129,7 +129,8 @@ def ablated(result: Ablated, screen: Screen) -> Iterator[str]:
     yield ""
     present = dict.fromkeys(row.ablation.worth.value for row in result.rules)
     for worth in present:
-        yield f"{screen.paint(_WORTH_STYLES[worth], worth.ljust(gate.LABEL))}  {_MEANS[worth]}"
+        style, meaning = _WORTHS[worth]
+        yield f"{screen.paint(style, worth.ljust(gate.LABEL))}  {meaning}"
     note = f"{numbers.plural(result.noted, 'new ablation')} on refs/notes/skillgit/evals"
     yield gate.fact("notes", note if result.noted else "nothing new", screen)
     yield gate.fact("by", one_line(result.basis.sentence), screen)
@@ -160,7 +161,7 @@ def _cells(row: AblatedRule, screen: Screen) -> tuple[str, ...]:
         str(len(ablation.fixed)),
         str(len(ablation.broken)),
         numbers.chance(ablation.p).removeprefix("p "),
-        screen.paint(_WORTH_STYLES[worth], worth),
+        screen.paint(_WORTHS[worth][0], worth),
     )
 
 

@@ -39,6 +39,29 @@ def _columns(character: str) -> int:
     return 2 if unicodedata.east_asian_width(character) in {"W", "F"} else 1
 
 
+def broken(text: str, room: int) -> list[Span]:
+    """Return the stretches of a line that fit into ``room`` columns, broken at spaces where there are any."""
+    narrow = text.isascii()
+    if room <= 0 or (len(text) if narrow else width(text)) <= room:
+        return [(0, len(text))]
+    spans: list[Span] = []
+    start = 0
+    while start < len(text):
+        end = min(start + room, len(text))
+        if not narrow:  # one character always fits
+            end, space_left = start, room
+            while end < len(text) and (space_left := space_left - _columns(text[end])) >= 0:
+                end += 1
+            end = max(end, start + 1)
+        if end == len(text):
+            break
+        space = text.rfind(" ", start, end + 1)
+        stop, following = (space, space + 1) if space > start else (end, end)
+        spans.append((start, stop))
+        start = following
+    return [*spans, (start, len(text))] if start < len(text) else spans
+
+
 def pad(text: str, columns: int, *, right: bool = False) -> str:
     space = " " * max(0, columns - width(text))
     return f"{space}{text}" if right else f"{text}{space}"

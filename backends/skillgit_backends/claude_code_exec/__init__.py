@@ -56,7 +56,6 @@ from skillgit_backends.agent_cli.process import (
     ask,
     counts_at,
     number_at,
-    start_limits,
 )
 from skillgit_backends.agent_cli.prompting import SCHEMA, Assignment, offer
 from skillgit_backends.agent_cli.workspace import CallWorkspace
@@ -218,10 +217,39 @@ class ClaudeCodeExecBackend(AgentBackend[ClaudeCodeSettings]):
             raise FatalBackendError(f"{NAME} does not run as root", hint=hint)
 
     def _prepare(self, environ: Mapping[str, str], workspace: CallWorkspace) -> dict[str, str]:
-        return prepare(self._settings, environ, workspace)
+        settings = self._settings
+        credential = _credential(settings, environ)
+        if not credential:
+            # the account without what renews it, as the program itself copies it for its helpers
+            own = environ.get("CLAUDE_CONFIG_DIR")
+            folder = Path(own) if own else Path(environ.get("HOME") or Path.home()) / ".claude"
+            with suppress(OSError, ValueError, AttributeError, KeyError):
+                account = json.loads((folder / _ACCOUNT).read_text(encoding="utf-8"))
+                account["claudeAiOauth"].pop("refreshToken", None)
+                workspace.place_private(workspace.home / ".claude" / _ACCOUNT, json.dumps(account))
+        variables = {
+            _BASE_URL: settings.base_url or environ.get(_BASE_URL, ""),
+            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+            "CLAUDE_CODE_DISABLE_TERMINAL_TITLE": "1",  # a title is another request to the model
+            "CLAUDE_CODE_MAX_RETRIES": str(settings.request_retries),
+            "DISABLE_AUTOUPDATER": "1",
+            "MAX_THINKING_TOKENS": str(settings.max_thinking_tokens or ""),
+            "CLAUDE_CODE_SUBPROCESS_ENV_SCRUB": "1" if settings.sandbox and "Bash" in settings.tools else "",
+            "IS_SANDBOX": "1" if settings.allow_root else "",  # else it refuses to bypass permissions as root
+        }
+        return child_environment(environ, workspace, names=settings.pass_env, **variables, **credential)
 
     async def _login(self, workspace: CallWorkspace, environment: Mapping[str, str]) -> tuple[bool, str]:
-        return await tell_login(self._settings, workspace, environment)
+        settings = self._settings
+        for name in (KEY, *TOKENS):
+            if name in environment:
+                return True, f"the credential in {settings.api_key_env if name == KEY else name}"
+        code, output = await ask([settings.path, "auth", "status"], workspace, environment, self._start_limits)
+        status = None
+        with suppress(ValueError):
+            status = json.loads(output)
+        is_known = code == 0 and isinstance(status, dict) and status.get("loggedIn") is True
+        return is_known, "the account of 'claude auth login'" if is_known else HOW
 
     def _ask(
         self,
@@ -280,49 +308,9 @@ def prompt(task: Assignment) -> bytes:
     return f"<task>\n{task.task}\n</task>\n".encode("utf-8", "replace")
 
 
-async def tell_login(
-    settings: ClaudeCodeSettings, workspace: CallWorkspace, environment: Mapping[str, str]
-) -> tuple[bool, str]:
-    """Return whether Claude Code can get at its model in ``environment``, and how, or what to do about it."""
-    for name in (KEY, *TOKENS):
-        if name in environment:
-            return True, f"the credential in {settings.api_key_env if name == KEY else name}"
-    code, output = await ask(
-        [settings.path, "auth", "status"], workspace, environment, start_limits(NAME, settings.start_timeout_s)
-    )
-    status = None
-    with suppress(ValueError):
-        status = json.loads(output)
-    is_known = code == 0 and isinstance(status, dict) and status.get("loggedIn") is True
-    return is_known, "the account of 'claude auth login'" if is_known else HOW
-
-
 _BASE_URL = ClaudeCodeExecBackend.url_variable
 _OWN = f"https://{ClaudeCodeExecBackend.provider_host}"
 _ACCOUNT = ".credentials.json"
-
-
-def prepare(settings: ClaudeCodeSettings, environ: Mapping[str, str], workspace: CallWorkspace) -> dict[str, str]:
-    credential = _credential(settings, environ)
-    if not credential:
-        # the account without what renews it, as the program itself copies it for its helpers
-        own = environ.get("CLAUDE_CONFIG_DIR")
-        folder = Path(own) if own else Path(environ.get("HOME") or Path.home()) / ".claude"
-        with suppress(OSError, ValueError, AttributeError, KeyError):
-            account = json.loads((folder / _ACCOUNT).read_text(encoding="utf-8"))
-            account["claudeAiOauth"].pop("refreshToken", None)
-            workspace.place_private(workspace.home / ".claude" / _ACCOUNT, json.dumps(account))
-    variables = {
-        _BASE_URL: settings.base_url or environ.get(_BASE_URL, ""),
-        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-        "CLAUDE_CODE_DISABLE_TERMINAL_TITLE": "1",  # a title is another request to the model
-        "CLAUDE_CODE_MAX_RETRIES": str(settings.request_retries),
-        "DISABLE_AUTOUPDATER": "1",
-        "MAX_THINKING_TOKENS": str(settings.max_thinking_tokens or ""),
-        "CLAUDE_CODE_SUBPROCESS_ENV_SCRUB": "1" if settings.sandbox and "Bash" in settings.tools else "",
-        "IS_SANDBOX": "1" if settings.allow_root else "",  # else it refuses to bypass permissions as root
-    }
-    return child_environment(environ, workspace, names=settings.pass_env, **variables, **credential)
 
 
 def _credential(settings: ClaudeCodeSettings, environ: Mapping[str, str]) -> dict[str, str]:

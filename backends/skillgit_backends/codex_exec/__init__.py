@@ -55,7 +55,6 @@ from skillgit_backends.agent_cli.process import (
     Event,
     ask,
     counts_at,
-    start_limits,
 )
 from skillgit_backends.agent_cli.prompting import SCHEMA, Assignment, offer
 from skillgit_backends.agent_cli.workspace import CallWorkspace
@@ -217,14 +216,39 @@ class CodexExecBackend(AgentBackend[CodexSettings]):
         return self._with(sandbox="danger-full-access", web_search=False)
 
     def _require_access(self, environ: Mapping[str, str]) -> None:
-        if is_missing(self._settings, environ):
+        settings = self._settings
+        account = users_home(environ) / "auth.json"
+        has_provider = settings.model_provider not in ("", "openai") or settings.profile
+        if not has_provider and not account.is_file() and not _keys(settings, environ, account):
             raise FatalBackendError(f"{NAME} is not logged in", hint=HOW)
 
     def _prepare(self, environ: Mapping[str, str], workspace: CallWorkspace) -> dict[str, str]:
-        return prepare(self._settings, environ, workspace)
+        settings = self._settings
+        home, users = workspace.home / ".codex", users_home(environ)
+        home.mkdir()
+        account = users / "auth.json"
+        keys = _keys(settings, environ, account)
+        if not keys and not settings.base_url and account.is_file():
+            (home / "auth.json").symlink_to(account.resolve())
+        if settings.profile:
+            profile = users / f"{settings.profile}.config.toml"
+            if not profile.is_file():
+                hint = "check model.codex_exec_profile and CODEX_HOME"
+                raise FatalBackendError(f"there is no profile {profile}", hint=hint)
+            workspace.place_private(home / profile.name, profile.read_text(encoding="utf-8"))
+        return child_environment(environ, workspace, names=settings.pass_env, CODEX_HOME=str(home), **keys)
 
     async def _login(self, workspace: CallWorkspace, environment: Mapping[str, str]) -> tuple[bool, str]:
-        return await tell_login(self._settings, os.environ, workspace, environment)
+        settings = self._settings
+        if settings.base_url:
+            key = f"the key in {settings.api_key_env}" if settings.api_key_env in environment else "no key"
+            return True, f"{key}, at {settings.base_url}"
+        if KEY in environment:
+            return True, f"the key in {key_name(settings, os.environ)}"
+        if settings.model_provider not in ("", "openai"):
+            return True, f"the provider {settings.model_provider}"
+        code, _ = await ask([settings.path, "login", "status"], workspace, environment, self._start_limits)
+        return code == 0, HOW if code else "the account of 'codex login'"
 
     def _ask(
         self,
@@ -332,47 +356,6 @@ def _overrides(settings: CodexSettings, request: Request, environment: Mapping[s
     table = ",".join(f"{name}={json.dumps(value)}" for name, value in entries.items())
     words = {name: json.dumps(value) for name, value in overrides.items()}
     return words | ({f"model_providers.{provider}": f"{{{table}}}"} if settings.base_url else {})
-
-
-async def tell_login(
-    settings: CodexSettings, environ: Mapping[str, str], workspace: CallWorkspace, environment: Mapping[str, str]
-) -> tuple[bool, str]:
-    """Return whether Codex can get at its model in ``environment``, and how, or what to do about it."""
-    if settings.base_url:
-        key = f"the key in {settings.api_key_env}" if settings.api_key_env in environment else "no key"
-        return True, f"{key}, at {settings.base_url}"
-    if KEY in environment:
-        return True, f"the key in {key_name(settings, environ)}"
-    if settings.model_provider not in ("", "openai"):
-        return True, f"the provider {settings.model_provider}"
-    code, _ = await ask(
-        [settings.path, "login", "status"], workspace, environment, start_limits(NAME, settings.start_timeout_s)
-    )
-    return code == 0, HOW if code else "the account of 'codex login'"
-
-
-def prepare(settings: CodexSettings, environ: Mapping[str, str], workspace: CallWorkspace) -> dict[str, str]:
-    """Furnish the home of a call and return the environment of its process; a FatalBackendError without the profile."""
-    home, users = workspace.home / ".codex", users_home(environ)
-    home.mkdir()
-    account = users / "auth.json"
-    keys = _keys(settings, environ, account)
-    if not keys and not settings.base_url and account.is_file():
-        (home / "auth.json").symlink_to(account.resolve())
-    if settings.profile:
-        profile = users / f"{settings.profile}.config.toml"
-        if not profile.is_file():
-            hint = "check model.codex_exec_profile and CODEX_HOME"
-            raise FatalBackendError(f"there is no profile {profile}", hint=hint)
-        workspace.place_private(home / profile.name, profile.read_text(encoding="utf-8"))
-    return child_environment(environ, workspace, names=settings.pass_env, CODEX_HOME=str(home), **keys)
-
-
-def is_missing(settings: CodexSettings, environ: Mapping[str, str]) -> bool:
-    """Say whether Codex would call OpenAI with neither a key nor an account."""
-    account = users_home(environ) / "auth.json"
-    has_provider = settings.model_provider not in ("", "openai") or settings.profile
-    return not has_provider and not account.is_file() and not _keys(settings, environ, account)
 
 
 def key_name(settings: CodexSettings, environ: Mapping[str, str]) -> str:

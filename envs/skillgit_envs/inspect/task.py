@@ -124,7 +124,7 @@ class InspectTask:
 
     def scorer(self, name: str) -> Scorer:
         """Return the scorer called ``name``, or the only one."""
-        scorers = {_short(_registered(scorer)): scorer for scorer in self.task.scorer or ()}
+        scorers = {_registered(scorer).rpartition("/")[2]: scorer for scorer in self.task.scorer or ()}
         if name in scorers:
             return scorers[name]
         if name or len(scorers) != 1:
@@ -168,10 +168,6 @@ def _registered(thing: object) -> str:
         return str(registry_info(thing).name)
     except ValueError:
         return type(thing).__name__
-
-
-def _short(name: str) -> str:
-    return name.rpartition("/")[2]
 
 
 def has_dictionary(scorer: Scorer) -> bool:

@@ -36,7 +36,7 @@ def check_address(url: str) -> None:
     """Refuse an address that git would write into its configuration together with a credential."""
     if _HELPER.match(url):
         raise UsageError(
-            f"the address '{shown_address(url)}' names a program instead of a host",
+            f"the address '{redact(url)}' names a program instead of a host",
             hint="skillgit takes what git itself reaches: https, ssh, file, or a path",
         )
     if holds_credential(url):
@@ -52,8 +52,3 @@ def holds_credential(url: str) -> bool:
     except ValueError:
         password = None
     return bool(password) or redact(url) != url
-
-
-def shown_address(url: str) -> str:
-    """Return ``url`` without any credential in it."""
-    return redact(url)

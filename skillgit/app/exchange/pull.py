@@ -7,13 +7,14 @@ import shutil
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from skillgit.app.exchange.connection import Listener, check_address, line_for, shown_address
+from skillgit.app.exchange.connection import Listener, check_address, line_for
 from skillgit.app.exchange.requests import PullRequest
 from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.workspace import Workspace
 from skillgit.domain.address import version_label
 from skillgit.errors import ConflictError, SkillgitError, UsageError
 from skillgit.index import queries
+from skillgit.plugin.redaction import redact
 from skillgit.store import refs
 from skillgit.store.exchange.merging import Joined as Joined  # noqa: PLC0414 - what a pull returns
 from skillgit.store.exchange.merging import Joining, MergeTerms, adopt, adopt_trunk
@@ -111,7 +112,7 @@ def take_in(workspace: Workspace, request: PullRequest, *, name: str, url: str) 
     heads = {run: row.version or 0 for run, row in rows.items() if row is not None}
     return Pulled(
         remote=name,
-        url=shown_address(url),
+        url=redact(url),
         dry_run=request.dry_run,
         main=main,
         runs=runs,
@@ -146,10 +147,10 @@ def clone(
         )
     was_there = folder.exists()
     try:
-        clone_repository(line_for(context, listener), context.directory, url, folder, shown_address(url))
+        clone_repository(line_for(context, listener), context.directory, url, folder, redact(url))
         inside = replace(context, directory=folder)
         result = pull(inside, PullRequest(remote="origin", evidence=evidence), listener)
-        check_out_trunk(Repo.discover(folder), shown_address(url))
+        check_out_trunk(Repo.discover(folder), redact(url))
     except BaseException:
         _remove(folder, itself=not was_there)
         raise
@@ -170,5 +171,5 @@ def folder_of(url: str) -> str:
     path = re.sub(r"^[a-z][a-z0-9+.-]*://[^/]*", "", url)
     name = re.sub(r"(?:/\.git|\.git)?/*$", "", path.rstrip("/")).replace(":", "/").rpartition("/")[2]
     if not name or name in {".", ".."}:
-        raise UsageError(f"'{shown_address(url)}' does not say how to call the folder", hint="skillgit clone URL DIR")
+        raise UsageError(f"'{redact(url)}' does not say how to call the folder", hint="skillgit clone URL DIR")
     return name

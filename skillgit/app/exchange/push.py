@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from shlex import quote
 
-from skillgit.app.exchange.connection import Listener, holds_credential, line_for, shown_address
+from skillgit.app.exchange.connection import Listener, holds_credential, line_for
 from skillgit.app.exchange.requests import PushRequest
 from skillgit.app.recorded.run_record import start_record
 from skillgit.app.workspace.context import Context
@@ -20,6 +20,7 @@ from skillgit.app.workspace.skills_here import train_hint
 from skillgit.app.workspace.workspace import Workspace
 from skillgit.errors import ConflictError, RemoteError, RevisionNotFoundError, SkillgitError, UsageError
 from skillgit.lazy import loaded_on_use
+from skillgit.plugin.redaction import redact
 from skillgit.store import refs
 from skillgit.store.evidence import plan_commit
 from skillgit.store.exchange.remotes import Remote, fetch_notes, find_remote, join_notes, releases
@@ -135,7 +136,7 @@ class _Push:
         self._tell_of(hidden)
         return Pushed(
             remote=remote.name,
-            url=shown_address(remote.push_url),
+            url=redact(remote.push_url),
             dry_run=self._request.dry_run,
             refs=(*main, *tags, *lines, *notes, *hidden),
             warnings=tuple(self._warnings),

@@ -6,8 +6,8 @@ import re
 import shutil
 from dataclasses import dataclass, replace
 
-from skillgit.app.exchange.connection import shown_address
 from skillgit.app.workspace.context import Context
+from skillgit.plugin.redaction import redact
 from skillgit.store.exchange import remotes as stored
 from skillgit.store.exchange.remotes import Remote as Remote  # noqa: PLC0414 - what a list of remotes holds
 from skillgit.store.exchange.remotes import find_remote
@@ -49,6 +49,6 @@ def create(context: Context, repository: Creatable) -> None:
 def remotes(context: Context) -> tuple[Remote, ...]:
     """Return the remotes in the order of their names, with addresses that hold no credentials."""
     return tuple(
-        replace(remote, url=shown_address(remote.url), push_url=shown_address(remote.push_url))
+        replace(remote, url=redact(remote.url), push_url=redact(remote.push_url))
         for remote in stored.remotes(Repo.discover(context.directory))
     )

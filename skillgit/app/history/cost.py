@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from skillgit.app.history.status import Unfinished, unfinished
 from skillgit.app.workspace.revision import default_run, find_run
 from skillgit.app.workspace.workspace import Workspace
-from skillgit.domain.cost import Cost, CostPart, CostSum, Grouping
+from skillgit.domain.cost import COUNTS, Cost, CostPart, CostSum, Grouping
 from skillgit.index import queries, spending
 from skillgit.index.rows import SpentRow
 
@@ -60,19 +60,6 @@ class Spending:
     unfinished: tuple[Unfinished, ...] | None = None  # events not recorded yet, in no row and no total; None if unknown
 
 
-_KEPT = (
-    "calls",
-    "tokens_in",
-    "tokens_out",
-    "cached",
-    "cache_written",
-    "reasoning",
-    "unpriced",
-    "reused",
-    "unidentified",
-)
-
-
 def cost(workspace: Workspace, run: str | None, *, by: Grouping | None = None, all_runs: bool = False) -> Spending:
     """Return what a run, or without a name the default run, cost by role and stage, or by something else."""
     name = run if all_runs else default_run(workspace) if run is None else find_run(workspace, run)
@@ -97,7 +84,7 @@ def cost(workspace: Workspace, run: str | None, *, by: Grouping | None = None, a
     def filled(slot: CostRow, cost: Cost) -> CostRow:
         return replace(
             slot,
-            **{name: getattr(cost, name) for name in _KEPT},
+            **{name: getattr(cost, name) for name in COUNTS},
             usd=cost.known_usd,
             seconds=round(cost.seconds, 1),
             share=amount(cost) / amount(total) if amount(total) else 0.0,

@@ -6,7 +6,7 @@ import base64
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from shlex import quote
-from typing import Final, Literal
+from typing import Literal
 
 from skillgit.app.recorded.evidence_json import evidence_file, figure, members, objects
 from skillgit.app.recorded.outcomes import (
@@ -23,7 +23,7 @@ from skillgit.app.workspace.workspace import BRING, Absence, Workspace
 from skillgit.domain.evaluation import Split
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.outcomes import SELECTION
-from skillgit.domain.trajectory import Turn
+from skillgit.domain.trajectory import Turn, media_type_of
 from skillgit.errors import NotFoundError, SkillgitError
 from skillgit.index import item_queries
 from skillgit.index.item_queries import MeasuredRow
@@ -227,15 +227,6 @@ def question_of(workspace: Workspace, tries: Sequence[Attempt | ItemReply]) -> s
     return next((turn.content for turn in turns if turn.role == "user"), "")
 
 
-RASTER: Final = {
-    b"\x89PNG\r\n\x1a\n": "image/png",
-    b"\xff\xd8\xff": "image/jpeg",
-    b"GIF8": "image/gif",
-    b"RIFF": "image/webp",
-}
-"""How the files that are shown begin; one that says of itself that it is something else, or SVG, is not."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemPicture:
     media_type: str  # as its bytes say, not as the data do
@@ -251,7 +242,7 @@ def item_picture(workspace: Workspace, run: str, item: str, digest: str) -> Item
     except SkillgitError as error:
         raise NotFoundError(f"the data of run {run} are not here: {error}", hint=error.hint) from error
     content = next((base64.b64decode(image.data) for image in images if image.picture.digest == digest), b"")
-    media_type = next((kind for beginning, kind in RASTER.items() if content.startswith(beginning)), "")
+    media_type = media_type_of(content)
     if not media_type:
         raise NotFoundError(f"item {item} has no picture {digest[:8]} that can be shown", hint="its data have changed")
     return ItemPicture(media_type=media_type, content=content)

@@ -40,9 +40,9 @@ from skillgit.store.promotion import last_change
 from skillgit.store.trunk import trunk
 
 
-def spent_on_unfinished(workspace: Workspace, run: str = "") -> tuple[Unfinished, ...] | None:
-    """Return what ``run``, or every run, has spent on unrecorded events; None without a ledger, and in the past."""
-    return unfinished(workspace, [run] if run else queries.run_names(workspace.index))
+def spent_on_unfinished(workspace: Workspace) -> tuple[Unfinished, ...] | None:
+    """Return what every run has spent on unrecorded events; None without a ledger, and in the past."""
+    return unfinished(workspace, queries.run_names(workspace.index))
 
 
 _LOOKED_BACK = 500

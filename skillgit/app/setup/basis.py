@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from skillgit.app.recorded.run_record import started
@@ -103,9 +103,9 @@ def _answerer(setup: Setup, role: str) -> str:
     return f"{served.phrase}, which answers as {served.answers_as}" if served.answers_as else served.phrase
 
 
-def data_of(setup: Setup, splits: Sequence[Split] = tuple(Split)) -> str:
-    """Return how many items each of ``splits`` has, of which environment, and where they come from."""
-    counts = ", ".join(f"{len(setup.task.items[split])} {split.value}" for split in splits)
+def data_of(setup: Setup) -> str:
+    """Return how many items each split has, of which environment, and where they come from."""
+    counts = ", ".join(f"{len(setup.task.items[split])} {split.value}" for split in Split)
     config = setup.config
     keys = {"env.data_path", "env.split_dir", *config.path_keys}
     values = {entry.key: str(entry.value) for entry in config.entries if entry.key in keys and entry.value}

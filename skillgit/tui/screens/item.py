@@ -26,7 +26,6 @@ from skillgit.tui.widgets.painted_lines import (
     PaintedLines,
     Part,
     RenderedLines,
-    broken,
     columns,
     on_one_line,
     rendered,
@@ -35,7 +34,7 @@ from skillgit.verbs.items import ITEM_STORY, ITEM_TRAJECTORY, Attempt, ItemStory
 from skillgit.view.item import who_solves
 from skillgit.view.score_tables import sign
 from skillgit.view.surface import Screen, Style
-from skillgit.view.text import inert, one_line
+from skillgit.view.text import broken, inert, one_line
 
 _ROLES: Final = {"user": Style.REF, "assistant": Style.EDITED, "tool": Style.SLOW, "system": Style.FAINT}
 _INDENT: Final = "  "

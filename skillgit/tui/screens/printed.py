@@ -18,9 +18,9 @@ from skillgit.tui.keymap import bindings
 from skillgit.tui.reading import app_of
 from skillgit.tui.screens.dialogs import Choice, SearchScreen
 from skillgit.tui.widgets.lines import FindBar, KeyLine, OneLine, TabBar
-from skillgit.tui.widgets.painted_lines import PaintedLines, RenderedLines, broken, on_one_line
+from skillgit.tui.widgets.painted_lines import PaintedLines, RenderedLines, on_one_line
 from skillgit.view.surface import Style
-from skillgit.view.text import one_line
+from skillgit.view.text import broken, one_line
 
 with loaded_on_use():
     from skillgit.tui import prints

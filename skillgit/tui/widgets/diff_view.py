@@ -19,7 +19,6 @@ from skillgit.tui.widgets.painted_lines import (
     Painted,
     Part,
     RenderedLines,
-    broken,
     columns,
     emphasised,
     on_one_line,
@@ -27,7 +26,7 @@ from skillgit.tui.widgets.painted_lines import (
 from skillgit.view.diff import SAME, UNENDED, hunk_head, moved
 from skillgit.view.diff import rows as beside
 from skillgit.view.surface import Style
-from skillgit.view.text import fit, visible_line
+from skillgit.view.text import broken, fit, visible_line
 
 GUTTER = 4
 """Columns before the text that are not its number: the mark of the hunk, a space, the sign and what moved."""

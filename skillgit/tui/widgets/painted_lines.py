@@ -30,7 +30,7 @@ from skillgit.errors import SkillgitError
 from skillgit.tui.keymap import bindings
 from skillgit.tui.reading import ReadingApp, app_of
 from skillgit.view.surface import Screen, Style
-from skillgit.view.text import inert, one_line, width, wrap
+from skillgit.view.text import broken, inert, one_line, width, wrap
 
 AT_ONCE = 300
 """Lines that are laid out while the screen waits; more of them are laid out in a thread."""
@@ -59,29 +59,6 @@ def emphasised(text: str, start: int, end: int, style: Style | str, marks: Itera
     for low, high in pairwise(edges):
         own = [name for (a, b), name in inside if a <= low and high <= b]
         yield Part(text[low:high], own[-1] if own else style)
-
-
-def broken(text: str, room: int) -> Sequence[Span]:
-    """Return the stretches of a line that fit into ``room`` columns, broken at spaces where there are any."""
-    narrow = text.isascii()
-    if room <= 0 or (len(text) if narrow else cell_len(text)) <= room:
-        return [(0, len(text))]
-    spans: list[Span] = []
-    start = 0
-    while start < len(text):
-        end = min(start + room, len(text))
-        if not narrow:  # one character always fits
-            end, space_left = start, room
-            while end < len(text) and (space_left := space_left - cell_len(text[end])) >= 0:
-                end += 1
-            end = max(end, start + 1)
-        if end == len(text):
-            break
-        space = text.rfind(" ", start, end + 1)
-        stop, following = (space, space + 1) if space > start else (end, end)
-        spans.append((start, stop))
-        start = following
-    return [*spans, (start, len(text))] if start < len(text) else spans
 
 
 def on_one_line(text: str, screen: Screen) -> str:

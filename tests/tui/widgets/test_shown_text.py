@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from skillgit.domain.untrusted.model_text import hidden_in
-from skillgit.tui.widgets.painted_lines import broken, on_one_line
+from skillgit.tui.widgets.painted_lines import on_one_line
 from skillgit.view.surface import Screen
+from skillgit.view.text import broken
 
 UNICODE, ASCII = Screen(), Screen(unicode=False)
 
