@@ -71,6 +71,8 @@ _LABELLED = re.compile(
     r"((?=[A-Z+/_-]{0,200}[0-9])(?=[0-9+/_-]{0,200}[A-Z])[A-Z0-9+/_-]{20,}={0,2})"
 )
 _PASSWORD_IN_URL = re.compile(r"\b[a-z][a-z0-9+.-]{1,15}://[^\s/:@\"']{0,64}:([^\s/@\"'\[\\<>$]{1,200})(?=@)")
+_LONG_WORD = re.compile(r"\S{9,}")
+"""What a vendor's token is or is a part of: none is shorter, and none has a blank."""
 _WORD = re.compile(r"[A-Za-z0-9+/_-]{20,}={0,2}")
 _HARMLESS_WORD = re.compile(
     # ids, digests and public keys: hex, UUIDs, numbers, integrity of lock files, ids of calls of models
@@ -192,11 +194,12 @@ def _shapes(text: str) -> Iterator[FoundCredential]:
 
 
 def _tokens(text: str, table: tuple[VendorToken, ...]) -> Iterator[tuple[int, int, str]]:
-    """Yield start, end and vendor of the tokens of a table; most texts contain no mark, and looking for it is cheap."""
-    for token in table:
-        at = text.find(token.mark)
-        if at < 0:
+    """Yield start, end and vendor of the tokens of a table; few texts have a long word, and fewer one with a mark."""
+    words = "\n".join(_LONG_WORD.findall(text))
+    for token in table if words else ():
+        if token.mark not in words:
             continue
+        at = text.find(token.mark)
         if not token.is_anchored:
             yield from ((*match.span(), token.vendor) for match in token.pattern.finditer(text))
             continue

@@ -23,6 +23,7 @@ from hypothesis import strategies as st
 from skillgit.domain.credentials.detector import MASK, Certainty, cut_out, find_credentials, masked
 from skillgit.domain.credentials.random_words import is_random
 from skillgit.domain.credentials.spellings import decoded, plain_spelling, respellings
+from skillgit.domain.credentials.vendor_tokens import CUT_TOKENS, VENDOR_TOKENS
 
 ROOT = Path(__file__).parents[3]
 
@@ -37,6 +38,14 @@ def survivors(forms: list[Form], draw: int) -> list[str]:
         shown = masked(text)
         left += [form.template] if any(piece in shown for piece in pieces) else []
     return left
+
+
+def test_every_token_of_a_vendor_lies_in_one_long_word():
+    for token in (*VENDOR_TOKENS, *CUT_TOKENS):
+        outside = re.sub(r"\[[^]]*]", "", token.form)
+        assert re._parser.parse(token.form).getwidth()[0] >= 9, token.form
+        assert not re.search(r"\\[sDW]|(?<!\\)\.| ", outside), token.form
+        assert not re.search(r"\[\^|\[[^]]*(?:\\[sDW]| )", token.form), token.form
 
 
 @pytest.mark.parametrize("draw", range(DRAWS))
