@@ -31,7 +31,7 @@ def test_a_fork_bomb_stays_small_and_is_ended(run, sandbox):
         "        print(made, flush=True); break\n"
         "time.sleep(600)"
     )
-    done = run(code, limits={"wall_s": 2, "processes": 20})
+    done = run(code, limits={"wall_s": 4, "processes": 20})
     assert done.ended == "timeout"
     assert 5 < int(done.stdout) <= (20 if counts_apart(sandbox) else 200)
 
@@ -203,11 +203,14 @@ def test_so_many_jobs_run_at_a_time_whoever_asks(open_folder):
     box, other = Sandbox(Mode.NONE, width=2), Sandbox(Mode.NONE, width=2)
     code = (
         "import os, time\n"
-        f"mine = os.path.join({str(open_folder)!r}, str(os.getpid()))\n"
-        "open(mine, 'w').close()\n"
-        "time.sleep(0.3)\n"
-        f"print(len(os.listdir({str(open_folder)!r})))\n"
-        "os.unlink(mine)"
+        f"os.chdir({str(open_folder)!r})\n"
+        "count = lambda kind: sum(name.startswith(kind) for name in os.listdir())\n"
+        "mine = str(os.getpid())\n"
+        "for name in ('at-work-' + mine, 'begun-' + mine): open(name, 'w').close()\n"
+        "while count('at-work') < 2 and count('begun') < 6: time.sleep(0.01)\n"
+        "time.sleep(0.1)\n"
+        "print(count('at-work'))\n"
+        "os.unlink('at-work-' + mine)"
     )
 
     async def main() -> list[int]:

@@ -86,7 +86,7 @@ def test_variables_of_a_job_are_added_to_few(any_sandbox):
 
 
 def test_a_job_that_takes_too_long_is_ended(run_any):
-    done = run_any("print('begun')\nimport time; time.sleep(600)", limits={"wall_s": 1.5})
+    done = run_any("print('begun')\nimport time; time.sleep(600)", limits={"wall_s": 4})
     assert (done.ended, done.exit_code, done.stdout) == ("timeout", None, "begun\n")
 
 
