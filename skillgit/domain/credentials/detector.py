@@ -18,7 +18,7 @@ from skillgit.domain.credentials.named_values import is_placeholder, named_value
 from skillgit.domain.credentials.positional_values import positional_values
 from skillgit.domain.credentials.random_words import is_random
 from skillgit.domain.credentials.spellings import decoded, respellings
-from skillgit.domain.credentials.vendor_tokens import CUT_TOKENS, VENDOR_TOKENS, VendorToken
+from skillgit.domain.credentials.vendor_tokens import BEGINNING, CUT_TOKENS, VENDOR_TOKENS, VendorToken, by_beginning
 
 
 class Certainty(IntEnum):
@@ -92,6 +92,7 @@ _PUBLIC_BLOCK = re.compile(
     r"-----BEGIN (?!.{0,60}PRIVATE)[A-Z0-9 ]{1,60}-----[\s\S]{0,20000}?-----END [A-Z0-9 ]{1,60}-----"
 )
 _MOST_DEPTH = 2
+_VENDORS, _CUT = by_beginning(VENDOR_TOKENS), by_beginning(CUT_TOKENS)
 
 
 def find_credentials(text: str, least: Certainty = Certainty.LIKELY) -> list[FoundCredential]:
@@ -178,7 +179,7 @@ def _shapes(text: str) -> Iterator[FoundCredential]:
 
     if _KEY_BEGIN in text:
         yield from (certain(*match.span(), PRIVATE_KEY) for match in _PEM.finditer(text))
-    for start, end, vendor in _tokens(text, VENDOR_TOKENS):
+    for start, end, vendor in _tokens(text, _VENDORS):
         yield certain(start, end, f"{vendor} token" if vendor != "JSON Web Token" else vendor)
     lower = text.lower()
     if "bearer" in lower:
@@ -193,10 +194,14 @@ def _shapes(text: str) -> Iterator[FoundCredential]:
                 yield certain(*match.span(1), _ADDRESS)
 
 
-def _tokens(text: str, table: tuple[VendorToken, ...]) -> Iterator[tuple[int, int, str]]:
+def _tokens(text: str, table: dict[str, list[VendorToken]]) -> Iterator[tuple[int, int, str]]:
     """Yield start, end and vendor of the tokens of a table; few texts have a long word, and fewer one with a mark."""
     words = "\n".join(_LONG_WORD.findall(text))
-    for token in table if words else ():
+    if not words:
+        return
+    for token in (
+        each for beginning in sorted({"", *BEGINNING.findall(words)} & table.keys()) for each in table[beginning]
+    ):
         if token.mark not in words:
             continue
         at = text.find(token.mark)
@@ -218,7 +223,7 @@ def _likely(text: str) -> Iterator[FoundCredential]:
 
     yield from (likely(start, end, NAMED) for start, end in named_values(text))
     yield from (likely(start, end, PLACED) for start, end in positional_values(text))
-    yield from (likely(start, end, CUT) for start, end, _ in _tokens(text, CUT_TOKENS))
+    yield from (likely(start, end, CUT) for start, end, _ in _tokens(text, _CUT))
     if _KEY_BEGIN in text:
         yield from (likely(*match.span(), PRIVATE_KEY) for match in _MARKED_PEM.finditer(text))
     if "PRIVATE KEY" in text:

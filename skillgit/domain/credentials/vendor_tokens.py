@@ -8,6 +8,7 @@ beginnings in ``_TELLING_MARKS``, and several lengths, follow the names and pref
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 
@@ -323,3 +324,13 @@ CUT_TOKENS = tuple(
     if _TELLING.match(mark) and mark not in _COMMON
 )
 """Beginnings that alone say what follows: a few characters are enough, for the end may have been cut off."""
+BEGINNING = re.compile(_BEGIN + r"(?=(\S\S))")
+"""Where a token may begin that begins with its mark, with its first two characters."""
+
+
+def by_beginning(tokens: Iterable[VendorToken]) -> dict[str, list[VendorToken]]:
+    """Return tokens by the first two characters of their marks, and those that begin otherwise under no character."""
+    table: dict[str, list[VendorToken]] = {}
+    for token in tokens:
+        table.setdefault(token.mark[:2] if token.is_anchored else "", []).append(token)
+    return table
