@@ -29,8 +29,10 @@ from typing import TYPE_CHECKING, NoReturn
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-LOADED = ("skillgit", "skillgit_envs.searchqa", "skillgit_backends.offline")
+LOADED = ("skillgit", "skillgit_envs.searchqa", "skillgit_envs.tasks", "skillgit_backends.offline")
 """What every process starts with; whatever else a command needs it loads itself, but for the SDKs of ``SDKS``."""
+MAKES_AN_INDEX = "sqlite_utils"
+"""What loads numpy where that is installed, which takes longer than most commands; every process starts with it too."""
 SDKS = {"openai": ("openai", "qwen_chat", "minimax_chat"), "anthropic": ("claude_chat",)}
 """SDKs that take longer to load than most commands, and what a command line that needs one names: a parent loads it
 before its first command that does."""
@@ -110,6 +112,7 @@ def main() -> None:
             if not found.name.endswith("__main__"):
                 with suppress(ImportError):  # the command that needs it will say so
                     import_module(found.name)
+    import_module(MAKES_AN_INDEX)
     gc.freeze()
     while True:
         _, handles, _, _ = socket.recv_fds(requests, 1, 3)
