@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 
 from skillgit_backends.offline.text import (
     BUILT_NAMES,
@@ -99,7 +100,8 @@ class AnswerCandidate:
         return match.group() if match else ""
 
 
-def candidates(sentence: str) -> list[AnswerCandidate]:
+@lru_cache(maxsize=8192)  # the same documents are read with every version of a skill
+def candidates(sentence: str) -> tuple[AnswerCandidate, ...]:
     options: list[AnswerCandidate] = []
     rest = sentence
     for match in _QUOTE.finditer(sentence):
@@ -119,7 +121,7 @@ def candidates(sentence: str) -> list[AnswerCandidate]:
         unit, before = match["unit"] or "", f"{match['qualifier']} " if match["qualifier"] else ""
         start = match.start("number")
         options.append(AnswerCandidate(core=match["number"], shape=Shape.NUMBER, start=start, before=before, unit=unit))
-    return sorted(options, key=lambda candidate: candidate.start)
+    return tuple(sorted(options, key=lambda candidate: candidate.start))
 
 
 def title_candidate(title: str) -> AnswerCandidate:

@@ -94,7 +94,7 @@ def _open(task: SearchTask, orders: frozenset[StrEnum]) -> Extract:
     if Habit.HEDGE in orders:
         sentences = [sentence for sentence in sentences if not is_hedged(sentence.text)] or sentences
     titles = frozenset(document.title.lower() for document in pages if re.fullmatch(r"[^\W\d_]{3,}", document.title))
-    options = (candidates(sentence.text) + lower_mentions(sentence.text, titles) for sentence in sentences)
+    options = ((*candidates(sentence.text), *lower_mentions(sentence.text, titles)) for sentence in sentences)
     scores = overlap(question.words, sentences)
     highest = max(scores, default=0.0) or 1.0
     return Extract(
@@ -103,7 +103,7 @@ def _open(task: SearchTask, orders: frozenset[StrEnum]) -> Extract:
         documents=tuple(pages),
         sentences=tuple(sentences),
         relevance=tuple(score / highest for score in scores),
-        options=tuple(map(tuple, options)),
+        options=tuple(options),
     )
 
 

@@ -157,6 +157,7 @@ def words(text: str) -> list[str]:
     return [match.group().lower() for match in _WORD.finditer(text)]
 
 
+@lru_cache(maxsize=8192)
 def topics(text: str) -> frozenset[str]:
     """Return the stems of the words of ``text`` that carry a topic."""
     return frozenset(stem(word) for word in words(text) if word not in FUNCTION_WORDS)
