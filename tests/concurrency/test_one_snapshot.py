@@ -200,7 +200,7 @@ def page_contradictions(context: Context) -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("answers", [18, soak(200)])
+@pytest.mark.parametrize("answers", [12, soak(200)])
 def test_no_answer_contradicts_itself_during_a_training(answers, tmp_path: Path, capsysbinary):
     repo = Repo.init(tmp_path / "empty")
     context, progress = Context.from_process(repo.workdir), tmp_path / "progress.json"

@@ -13,7 +13,7 @@ from soaking import soak
 
 from skillgit.domain.untrusted.file_names import DEPTH
 
-MOST_RSS = 200 << 20
+MOST_RSS = 130 << 20
 """Bytes of memory for a command; an empty repository takes some 60 MB."""
 MEASURED = """
 import resource, subprocess, sys
@@ -69,7 +69,7 @@ def document(repository: Path) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("megabytes", [200, soak(400)])
+@pytest.mark.parametrize("megabytes", [130, soak(400)])
 @pytest.mark.parametrize("name", ["SKILL.md", soak("notes.md"), soak("picture.png")])
 def test_a_large_text_takes_no_memory(repository, name, megabytes):
     rows = {"SKILL.md": document(repository), name: stored(repository, b"a" * (megabytes << 20))}

@@ -107,10 +107,10 @@ def dying(backend: ToyBackend, kill_at: int):
 @pytest.mark.parametrize(
     ("name", "kills"),
     [
-        ("everything", 5),
-        ("suggestions", 3),
+        ("everything", 3),
+        ("suggestions", 2),
         ("one call", 2),
-        ("racing", 3),
+        ("racing", 2),
         ("refine", 2),
         *(soak(name, 20) for name in MATRIX),
     ],

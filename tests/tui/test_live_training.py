@@ -40,7 +40,7 @@ SHORT = (
     *("-o", "train.num_epochs=1", "-o", "train.batch_size=20", "-o", "calls.concurrency=4"),
     *("-o", "evaluation.sel_env_num=10", "-o", "evaluation.test_env_num=4"),
 )
-BETWEEN_LOOKS_S = 0.05
+BETWEEN_LOOKS_S = 0.15
 FINISHED = {"improved", "null-result", "underpowered"}
 pytestmark = pytest.mark.slow
 

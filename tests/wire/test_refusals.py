@@ -139,7 +139,8 @@ def test_killed_at_several_moments_it_ends_in_the_same_commits_and_asks_no_refus
 
 def test_on_request_everything_is_asked_once_more_and_otherwise_nothing(wire, tmp_path):
     repository = new_repository(tmp_path / "repository")
-    short = (*OPTIONS, "-o", "train.num_epochs=1", *over(wire, "chat"))
+    least = ("train.num_epochs=1", "train.batch_size=60", "evaluation.eval_test=false", "env.limit=20")
+    short = (*OPTIONS, *(word for option in least for word in ("-o", option)), *over(wire, "chat"))
 
     def baseline(run: str, *options: str) -> tuple[int, int]:
         """Return how many selection items the seed was measured on, and how many of them have a score."""

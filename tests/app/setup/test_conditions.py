@@ -10,10 +10,10 @@ import pytest
 from asking import ask
 from hypothesis import given
 from hypothesis import strategies as st
-from once import copy_folder, once
-from program import QUICK, new_repository, skillgit
+from once import copy_folder
+from program import QUICK, skillgit
 from soaking import sampled
-from trained_runs import user
+from trained_runs import trained_run, user
 
 from skillgit.app.history.diff.items import items
 from skillgit.app.history.diff.stat import stat
@@ -51,7 +51,6 @@ OTHER = {
 SHORT = ("-o", "train.num_epochs=1", "-o", "train.batch_size=40", "-o", "evaluation.eval_test=false")
 """For runs of which only the seed's measurement is looked at."""
 RUNS = {
-    "one": (),
     "target": ("-o", "model.target=agent"),
     "items": ("-o", "evaluation.sel_env_num=15"),
     "parameters": ("-o", "calls.temperature=0.5"),
@@ -117,19 +116,14 @@ def test_only_settings_that_may_change_what_the_target_does_count():
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A repository with runs that differ from ``one`` in what their names say."""
-
-    def fill(folder: Path) -> None:
-        repository = new_repository(folder / "repository")
-        for run, options in RUNS.items():
-            skillgit("train", "demo", "--run", run, "-q", *QUICK, *(SHORT if options else ()), *options, cwd=repository)
-
-    return once(tmp_path_factory, "conditions", fill) / "repository"
+    """A repository with the run ``one``."""
+    return trained_run(tmp_path_factory, "one", *QUICK)
 
 
-@pytest.mark.parametrize("aspect", sampled([name for name in RUNS if name != "one"], 4))
-def test_two_runs_are_tested_against_each_other_only_where_they_measured_alike(runs, aspect):
-    matters = aspect != "seed"
+@pytest.mark.parametrize("aspect", sampled(RUNS, 4))
+def test_two_runs_are_tested_against_each_other_only_where_they_measured_alike(runs, aspect, tmp_path):
+    matters, runs = aspect != "seed", copy_folder(runs, tmp_path / "repository")
+    skillgit("train", "demo", "--run", aspect, "-q", *QUICK, *SHORT, *RUNS[aspect], cwd=runs)
     found = ask(items, user(runs), f"{aspect}/v0", "one/best")
     assert [one.aspect.value for one in found.differs] == [aspect]
     assert (found.p is None, found.p_worse is None) == (matters, matters)
