@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from skillgit.domain.address import Address
 from skillgit.domain.event_kinds import AddressKind, EventKind
 from skillgit.domain.rehearsal import rehearsal
+from skillgit.errors import RevisionNotFoundError
 from skillgit.index import item_queries
 from skillgit.index.log_filter import Selection, condition
 from skillgit.index.refresh import Index
@@ -19,7 +20,8 @@ from skillgit.store import refs
 
 with loaded_on_use():
     from skillgit.domain import evaluation
-    from skillgit.index import own_conditions
+    from skillgit.index import own_conditions, version_queries
+    from skillgit.store import history_reader, notes, promotion
 
 _RUNS = """
     SELECT r.name, r.skill, r.environment, r.outcome, r.steps, r.total_steps, r.versions, r.rejected, r.merges,
@@ -99,10 +101,10 @@ def row_of_commit(index: Index, commit: str) -> LogRow | None:
 
 
 def rows_of_commits(index: Index, commits: list[str]) -> tuple[LogRow, ...]:
-    """Return the events that ``commits`` hold, in their order."""
+    """Return the events that ``commits`` hold, in their order; commits of runs that are gone are left out."""
     entries = _log(index, " WHERE l.oid IN (SELECT value FROM json_each(?))", [json.dumps(commits)])
     rows = {row.commit: row for row in entries}
-    return tuple(rows[commit] for commit in commits)
+    return tuple(rows[commit] for commit in commits if commit in rows)
 
 
 def row_of_version(index: Index, run: str, version: int) -> LogRow | None:
@@ -223,7 +225,45 @@ def _first(rows: Iterable[LogRow]) -> LogRow | None:
 
 def _run_rows(index: Index, rows: list[dict[str, Any]], live: Mapping[str, int]) -> tuple[RunRow, ...]:
     tests = tested(index, {row["name"]: row["best_version"] for row in rows})
-    return tuple(_run_row(row, live, tests.get(row["name"])) for row in rows)
+    said = {"tags": _tags(index), "notes": _notes(index)}
+    marks = ({name: texts.get(row["name"], "") for name, texts in said.items()} for row in rows)
+    return tuple(_run_row(row | mark, live, tests.get(row["name"])) for row, mark in zip(rows, marks, strict=True))
+
+
+_MARKS = """
+    SELECT t.name, t.oid, COALESCE(e.run, '') FROM ref t LEFT JOIN event e ON e.oid = t.oid
+    WHERE t.run = '' AND t.name LIKE 'refs/tags/%' ORDER BY t.name"""
+
+
+def _tags(index: Index) -> dict[str, str]:
+    """Return run to its tags: see ``RunRow.tags``."""
+    tags: dict[str, str] = {}
+    for name, oid, run in index.select(_MARKS):
+        if run := run or _marked_run(index, oid):
+            tags[run] = f"{tags[run]} {refs.short(name)}" if run in tags else refs.short(name)
+    return tags
+
+
+def _marked_run(index: Index, oid: str) -> str:
+    """Return the run of the version that is in the commit of a tag, or that this commit promotes; empty without one."""
+    try:
+        commit = history_reader.resolve(index.repo, oid)
+    except RevisionNotFoundError:  # a tag of a file, or of what is not here
+        return ""
+    run = index.value("SELECT run FROM event WHERE oid = ?", (commit,))
+    return run or next(iter(promotion.brought_version(index.repo, commit) or ()), "")
+
+
+def _notes(index: Index) -> dict[str, str]:
+    """Return run to what people noted: see ``RunRow.notes``."""
+    lines = version_queries.feedback_lines(index)
+    feedback = notes.feedback_in(lines)[::-1] if lines else ()
+    events = {row.commit: row for row in rows_of_commits(index, [entry.commit for entry in feedback])}
+    texts: dict[str, list[str]] = {}
+    for entry in feedback:
+        if event := events.get(entry.commit):
+            texts.setdefault(event.run, []).append(f"{event.label}: {entry.text}")
+    return {run: " | ".join(own) for run, own in texts.items()}
 
 
 def _run_row(row: dict[str, Any], live: Mapping[str, int], test: Tested | None) -> RunRow:

@@ -259,7 +259,9 @@ def moved_refs(connection: sqlite3.Connection, repo: Repo, look: RefSnapshot) ->
         before = loads(stamp[1])
         if before.keys() <= look.loose.keys():
             differing = {name: oid for name, oid in look.loose.items() if before.get(name) != oid}
-            fresh = {name: oid for name, oid in differing.items() if name == branch or refs.parse(name)}
+            fresh = {
+                name: oid for name, oid in differing.items() if name == branch or refs.parse(name) or refs.is_mark(name)
+            }
             old_tips: dict[str, str] = {}
             for run in {refs.run_of(name) for name in fresh}:
                 old_tips |= dict(connection.execute("SELECT name, oid FROM ref WHERE run = ?", (run,)))
@@ -267,7 +269,7 @@ def moved_refs(connection: sqlite3.Connection, repo: Repo, look: RefSnapshot) ->
             return old_tips, now
     old_tips = dict(connection.execute("SELECT name, oid FROM ref"))
     tip = repo.tip(branch)
-    return old_tips, repo.tips() | ({branch: tip} if tip else {})
+    return old_tips, repo.tips() | repo.marks() | ({branch: tip} if tip else {})
 
 
 def _packed(look: RefSnapshot, repo: Repo) -> str:
@@ -396,12 +398,15 @@ def _summarise(connection: sqlite3.Connection) -> None:
 
 
 def _tips(connection: sqlite3.Connection) -> Iterator[tuple[str, str]]:
-    """Yield the refs as they were: those that still point to what was there, and where moving ones pointed."""
+    """Yield the refs as they were: those that still point to what was there, and where moving ones pointed.
+
+    Nothing says when a person set a tag, so that there is none.
+    """
     for name, oid in connection.execute(
         "SELECT name, oid FROM main.ref WHERE oid IN (SELECT oid FROM temp.event) OR run = ''"
     ):
         ref = refs.parse(name)
-        if ref is None or ref.kind in {refs.RefKind.REJECTED, refs.RefKind.TAG}:
+        if not refs.is_mark(name) and (ref is None or ref.kind in {refs.RefKind.REJECTED, refs.RefKind.TAG}):
             yield name, oid
     order = ", ".join(f"{name} DESC" for name in KEY)
     for name_of, kinds in ((refs.run_branch, _ON_THE_LINE), (refs.slow_branch, "kind = 'slow-proposed'")):

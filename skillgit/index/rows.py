@@ -53,6 +53,8 @@ class RunRow:
     reused: int = 0  # answers that other commands had paid for
     unidentified: int = 0  # those of them of which no server was recorded
     rehearsal: str = ""  # which of its models are not language models; empty where all are
+    tags: str = ""  # the tags that people set on its versions, or on what promoted one, with blanks between them
+    notes: str = ""  # what people noted on its versions, the newest first, as `v3: text`, with ` | ` between them
 
     @property
     def remarks(self) -> tuple[str, ...]:

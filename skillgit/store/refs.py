@@ -105,6 +105,11 @@ def is_release(name: str) -> bool:
     return _RELEASE.fullmatch(name) is not None
 
 
+def is_mark(name: str) -> bool:
+    """Say whether a person set the ref ``name``, a tag of another kind than those of versions: releases are such."""
+    return name.startswith("refs/tags/") and _TAG.fullmatch(name) is None
+
+
 def evidence_ref(run: str) -> str:
     """Return the ref whose history holds the evidence of ``run``."""
     return f"refs/skillgit/evidence/{run}"

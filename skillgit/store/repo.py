@@ -69,6 +69,7 @@ class Repo:
         self._private: Path | None = None
         self._still: Mapping[str, tuple[Mapping[str, str], list[str]]] | None = None
         self._ref_files = RefFiles(self.common_dir, lambda name: refs.parse(name) is not None)
+        self._mark_files = RefFiles(self.common_dir, refs.is_mark)
 
     @classmethod
     def discover(cls, path: Path) -> Repo:
@@ -196,6 +197,10 @@ class Repo:
             all_tips = self._ref_files.read()
             return {name: oid for name, oid in all_tips.items() if _is_of(name, run)} if run else all_tips
         return {name: oid for tips, _ in self._groups(run) for name, oid in tips.items()}
+
+    def marks(self) -> dict[str, str]:
+        """Return the tags that people set, with the objects that they point to: commits, or tags with a message."""
+        return self._mark_files.read()
 
     def damaged_refs(self, run: str = "") -> list[str]:
         """Return refs, of ``run`` or all, whose file holds no commit (also symbolic ones): they cannot be moved."""

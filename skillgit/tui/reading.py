@@ -32,8 +32,16 @@ class ReadingApp(App[None]):
         super().__init__()
         self.context = context
         self.watched = watch
+        self._window = ""
         # what renderers paint bears digits that no stranger's text can know: see Screen
         self.facts = Facts(terminal=True, colour=True, unicode=unicode, seal=f"{int.from_bytes(os.urandom(6))};")
+
+    def name_window(self, title: str) -> None:
+        """Let the window of the terminal be called ``title``; empty: what it was called before."""
+        if title != self._window and self._driver is not None:
+            keep = "" if self._window else "\x1b[22;2t"
+            self._driver.write(f"{keep}\x1b]2;{title}\x07" if title else "\x1b[23;2t")
+        self._window = title
 
     @property
     def now(self) -> datetime:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
+from skillgit.app.workspace.live import LiveLook, Standing
 from skillgit.domain.cost import Cost
 from skillgit.domain.event import Event
 from skillgit.domain.event_kinds import EventKind
@@ -49,6 +50,30 @@ def place(progress: RunProgress) -> str:
 def steps_at(progress: RunProgress) -> str:
     together = f"steps {progress.step}-{progress.last}" if progress.last > progress.step else f"step {progress.step}"
     return f"{together}/{progress.steps}"
+
+
+_STATES: Final = {
+    Standing.IDLE: "not running",
+    Standing.STARTING: "starting",
+    Standing.RUNNING: "running",
+    Standing.STOPPING: "stops after this step",
+    Standing.KILLED: "killed",
+}
+
+
+def state(look: LiveLook) -> str:
+    """Return whether a process works on the run, or how the last one ended."""
+    end = look.snapshot.end if look.standing is Standing.ENDED and look.snapshot is not None else None
+    return end.outcome if end is not None else _STATES.get(look.standing, "ended")
+
+
+def window_title(look: LiveLook) -> str:
+    """Return what a window is called that shows a training: ``3/12 · .5500 · demo``, or its state and its name."""
+    snapshot, score = look.snapshot, ""
+    words = state(look)
+    if look.is_alive and snapshot is not None:
+        words, score = f"{snapshot.step}/{snapshot.steps}", numbers.score(snapshot.score)
+    return " · ".join(filter(None, (words, score, look.run)))
 
 
 def tally(progress: RunProgress, screen: Screen) -> str:

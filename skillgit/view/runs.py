@@ -15,12 +15,13 @@ from skillgit.view import log, numbers
 from skillgit.view.plan import placebo, unfinished
 from skillgit.view.surface import UNICODE, Screen, Style
 from skillgit.view.table import Cell, Column, Surface, Table
-from skillgit.view.text import facts, under
+from skillgit.view.text import facts, fit, one_line, under
 
 if TYPE_CHECKING:
     from skillgit.app.history.status import SkillState, Status
 
 _RUNS_NAMED = 5
+_TAGS, _NOTE = 30, 120  # columns of tags in a terminal, and of notes, which the pages of versions have in full
 
 
 _PAGE, _TERMINAL = frozenset({Surface.PAGE}), frozenset({Surface.TERMINAL})
@@ -46,6 +47,18 @@ def _tokens(row: RunRow) -> int:
 
 def _has_test(rows: Sequence[RunRow], _: Surface) -> bool:
     return any(row.best_test is not None for row in rows)
+
+
+def _has(name: str) -> Callable[[Sequence[RunRow], Surface], bool]:
+    return lambda rows, _: any(getattr(row, name) for row in rows)
+
+
+def _tags(row: RunRow) -> Cell:
+    return Cell(fit(row.tags, _TAGS), full=row.tags)
+
+
+def _note(row: RunRow) -> str:
+    return fit(one_line(row.notes), _NOTE)
 
 
 def _has_skills(rows: Sequence[RunRow], surface: Surface) -> bool:
@@ -151,6 +164,8 @@ RUNS: Final[Table[RunRow]] = Table(
         Column("target", head="models", show=_models, key="model", text=True, on=_PAGE),
         Column("optimizer", key="optimizer", text=True),
         Column("environment", head="environment", key="environment", text=True, on=_PAGE),
+        Column("tags", head="tags", show=_tags, key="tag", text=True, only_if=_has("tags"), rank=10),
+        Column("notes", head="notes", show=_note, key="note", text=True, on=_PAGE, only_if=_has("notes")),
         Column("calls", key="calls"),
         Column("", _tokens, key="tokens"),
         Column("started", key="started"),

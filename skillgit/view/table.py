@@ -115,6 +115,11 @@ class Column(Generic[R]):
         return [cell if isinstance(cell, Cell) else Cell(cell) for cell in map(show, rows)]
 
     @property
+    def word(self) -> str:
+        """What people and addresses call it; empty for a column that nothing can be asked of."""
+        return self.key or self.name
+
+    @property
     def type(self) -> Any:  # noqa: ANN401 - a type or a union of them
         """The type of a computed value, as its function says."""
         return get_type_hints(self.value)["return"]

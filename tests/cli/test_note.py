@@ -58,6 +58,12 @@ def test_a_note_is_listed_and_withdrawn(trained):
     assert f"{row['id']}  {RUN}/v1" in skillgit("note", "--list", cwd=trained).out
     assert "no problems" in skillgit("fsck", cwd=trained).out
 
+    skillgit("fork", "v1", "gone", cwd=trained)
+    skillgit("note", "gone/v0", "A note outlives its run.", cwd=trained)
+    for name in [name for name in refs(trained) if "/gone" in name]:
+        git("update-ref", "-d", name, cwd=trained)
+    assert noted(trained) == [row]
+
     gone = skillgit("note", "--remove", str(row["id"])[:4], cwd=trained)
 
     assert gone.out == f"note {row['id']} on {RUN}/v1 withdrawn: {TEXT}\n"

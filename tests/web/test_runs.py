@@ -76,6 +76,17 @@ def test_sorting_and_filters_are_those_of_the_command(client, repository, query,
     assert "skillgit runs --" in answer
 
 
+def test_columns_are_left_out_and_links_keep_that(client):
+    page = parsed(client.get("/?hide=skill&hide=state&hide=name").text)
+    heads = [text(element) for element in page.iter("th") if element.get("scope") == "col"]
+    assert {"run", "steps", "models"} < set(heads)
+    assert not {"skill", "state"} & set(heads)
+    links = [element.get("href") for element in page.iter("a") if "sort=" in (element.get("href") or "")]
+    assert all("hide=skill&hide=state" in link for link in links)
+    ticked = [box.get("value") for box in page.iter("input") if box.get("name") == "hide" and "checked" in box.attrib]
+    assert ticked == ["skill", "state"]
+
+
 def test_a_filter_that_means_nothing_is_explained(client):
     answer = client.get("/?q=score%3Emuch")
     assert answer.status_code == httpx2.codes.BAD_REQUEST

@@ -328,6 +328,12 @@ class Publisher:
         self._snapshot = replace(self._snapshot, remarks=(*self._snapshot.remarks, text)[-_REMARKS:])
         self._soon()
 
+    def hold(self, text: str) -> None:
+        """Say what stays true until the run ends, and keep it in sight."""
+        self._watcher.remark(text)
+        self._snapshot = replace(self._snapshot, conditions=(*self._snapshot.conditions, text))
+        self._soon()
+
     def finished(self, result: Trained) -> Trained:
         following = result.next_commands[0] if result.next_commands else ""
         self.end(End(outcome=result.outcome.value, message=result.sentence, hint=following))
@@ -423,6 +429,7 @@ def _less(cost: Cost, earlier: Cost) -> Cost:
         tokens_in=cost.tokens_in - earlier.tokens_in,
         tokens_out=cost.tokens_out - earlier.tokens_out,
         usd=max(0.0, cost.usd - earlier.usd),
+        unpriced=cost.unpriced - earlier.unpriced,
     )
 
 

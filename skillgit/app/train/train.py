@@ -426,18 +426,25 @@ class Training:
         return self._skills[version]
 
     def _opening(self) -> Iterator[str]:
-        """Yield what is said before the first call."""
-        yield from (*training_lines(self.facts), *warnings_of(self._setup), *self._doubts())
-        yield from judge_notes(self.session.calls.ledger, self._setup, judge_command(f"{self.session.run}/v0"))
+        """Yield what is said before the first call about how the run begins."""
+        yield from training_lines(self.facts)[:-1]
         if not self._begun:
             yield from _left_out(self._workspace.repo)
             yield from _takes_over(self._workspace.of_skill(""), self.session.run)
+
+    def _conditions(self) -> Iterator[str]:
+        """Yield what is said then and holds for the whole run."""
+        yield from (training_lines(self.facts)[-1], *warnings_of(self._setup), *self._doubts())
+        yield from judge_notes(self.session.calls.ledger, self._setup, judge_command(f"{self.session.run}/v0"))
+        if not self._begun:
             yield from obstacles(self._setup, self._start.skill)
             yield before_baseline(len(self.session.task.items[Split.SELECTION]), self.session.rule)
 
     async def to_the_end(self) -> Trained:
         for sentence in self._opening():
             self._watcher.remark(sentence)
+        for sentence in self._conditions():
+            self._watcher.hold(sentence)
         trainer = Trainer(
             session=self.session,
             strategy=self._setup.strategy,

@@ -11,6 +11,7 @@ from enum import StrEnum
 from functools import cache
 from typing import Final, Literal
 
+from skillgit.app.workspace.command_journal import commands
 from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.workspace import Workspace, trained_here
 from skillgit.domain.cost import Cost
@@ -82,7 +83,8 @@ class LiveProgress(RunProgress):
     failed: int = 0
     rolled: int = 0  # items that were rolled out in the stage that `failing` is about
     looked_at: str = ""
-    remarks: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()  # the newest
+    conditions: tuple[str, ...] = ()  # what was said before the first call and holds for the whole run
     end: End | None = None  # how the process ended; None while it works
 
 
@@ -111,7 +113,7 @@ class Standing(StrEnum):
     """Whether someone works on a run."""
 
     IDLE = "idle"  # no process does, and none is known to have done so
-    STARTING = "starting"  # a process holds the run and has published nothing yet
+    STARTING = "starting"  # a process was started for the run and has published nothing yet
     RUNNING = "running"  # a process works on it
     STOPPING = "stopping"  # a process works on it and was asked to stop after its step
     ENDED = "ended"  # the process ended and said how
@@ -162,12 +164,19 @@ def stage_progress(snapshot: LiveProgress | None, *, is_alive: bool) -> Iterator
 
 
 def live(context: Context, run: str = "", *, pid: int = 0, last: str = "") -> LiveLook:
-    """Return how a run is going: ``run``, else that of the process ``pid``, else any trained now, else ``last``."""
+    """Return how a run is going: ``run``, else that of the process ``pid``, else any trained now, else ``last``.
+
+    A page or a screen starts a process that takes a while until it holds its run: from then on the run is starting.
+    """
     repo = Repo.discover(context.directory)
     holders = trained_here(repo)
+    if not run and not pid and not holders and (start := _launched(context, repo)):
+        return start
     run = run or (_run_of(repo, holders, pid) if pid else next(iter(holders), last))
     if not run:
-        return LiveLook(run="", standing=Standing.STARTING if pid else Standing.IDLE, pid=pid)
+        return LiveLook(run="", standing=Standing.STARTING if pid else Standing.IDLE, pid=max(pid, 0))
+    if run not in holders and (start := _launched(context, repo, run)):
+        return start
     snapshot = _snapshot(repo, run)
     holder = holders.get(run, 0)
     if not holder and snapshot is not None and snapshot.end is None:
@@ -181,6 +190,17 @@ def live(context: Context, run: str = "", *, pid: int = 0, last: str = "") -> Li
         return LiveLook(run=run, standing=Standing.STARTING, pid=holder)
     standing = Standing.STOPPING if stop_requested(repo, run) == holder else Standing.RUNNING
     return LiveLook(run=run, standing=standing, pid=holder, snapshot=snapshot)
+
+
+def _launched(context: Context, repo: Repo, run: str = "") -> LiveLook | None:
+    """Return the start of a training of ``run``, or of any, whose process has nothing to show yet; None without one."""
+    for record in commands(context):
+        if record.runs and record.words[:1] == ("train",) and (not run or run in record.words):
+            named = run or _run_of(repo, {}, record.pid)
+            snapshot = _snapshot(repo, named) if named else None
+            if snapshot is None or snapshot.pid != record.pid:
+                return LiveLook(run=run, standing=Standing.STARTING, pid=record.pid)
+    return None
 
 
 def _run_of(repo: Repo, holders: Mapping[str, int], pid: int) -> str:

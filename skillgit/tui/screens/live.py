@@ -106,6 +106,9 @@ class LiveScreen(Screen[None]):
         if app.watched:
             self.set_interval(LOOKS_EVERY, self.look_again)
 
+    def on_unmount(self) -> None:
+        app_of(self).name_window("")
+
     @property
     def landed(self) -> LiveEvents:
         return self.query_one(LiveEvents)
@@ -177,11 +180,15 @@ class LiveScreen(Screen[None]):
         for name, summary in _SUMMARIES.items():
             text = summary(look, app.facts)
             self._say(name, text).set_class(not text, "-empty")
+        app.name_window(one_line(progress.window_title(look)))
         message, hint, style = told(look)
-        lines = [app.facts.paint(style, one_line(message))]
+        lines = [app.facts.paint(style, one_line(message))] if message else []
+        if look.is_alive and look.snapshot is not None and look.snapshot.conditions and not self.has_class("-short"):
+            held = one_line(app.facts.dotted(look.snapshot.conditions))
+            lines.insert(0, app.facts.paint(Style.FAINT, fit(held, room - 2, app.facts.glyphs.ellipsis)))
         lines += [app.facts.paint(Style.FAINT, f"hint: {one_line(hint)}")] if hint else []
         lines += unfinished(self._spending.unfinished if self._spending else None, app.facts, with_run=False)
-        self._write("live-told", lines).display = bool(message)
+        self._write("live-told", lines).display = bool(lines)
 
     def _write(self, name: str, lines: Iterable[str]) -> Static:
         app, notice = app_of(self), self.query_one(f"#{name}", Static)
@@ -277,7 +284,8 @@ _NEAR_CAP: Final = 0.9  # the share of a cap from which on it stands out
 def head(look: LiveLook, ink: Facts) -> tuple[str, str]:
     status, style = "not running", Style.FAINT
     if look.is_alive:
-        status, style = f"{_PREFIXES.get(look.standing, '')}{ink.glyphs.running} pid {look.pid}", Style.RUNNING
+        pid = f"{ink.glyphs.running} pid {look.pid}" if look.pid else ""
+        status, style = f"{_PREFIXES.get(look.standing, '')}{pid}".rstrip(), Style.RUNNING
     elif look.standing is Standing.ENDED and look.snapshot is not None and look.snapshot.end is not None:
         status = look.snapshot.end.outcome
         style = Style.BEST if status in _GOOD else Style.REJECTED
@@ -360,7 +368,7 @@ def pace(look: LiveLook, ink: Facts) -> str:
     parts = (
         f"{rate:.1f} calls/s" if rate >= 1 else f"{rate * _MINUTE:.0f} calls/min",
         f"{calls.latency_s:.1f} s each" if calls.latency_s is not None else "",
-        f"{numbers.money(dollars)}/h" if dollars else "",
+        f"{numbers.price(dollars, recent.unpriced)}/h" if dollars else "",
         ink.paint(Style.REJECTED, f"{calls.refused:,} refused") if calls.refused else "",
         ink.paint(Style.REJECTED, f"{calls.failed:,} failed") if calls.failed else "",
         f"{calls.retried:,} retried" if calls.retried else "",
@@ -513,7 +521,7 @@ class LiveCurve(ScorePlot, can_focus=False):
 
     def show_run(self, look: LiveLook, points: Sequence[Point], apart: int) -> None:
         snapshot, signs = look.snapshot, app_of(self).facts.glyphs
-        self.show(points, steps=snapshot.steps if snapshot is not None and look.is_alive else 0)
+        self.show(points, steps=snapshot.steps if snapshot is not None and look.is_alive else 0, is_still=look.is_alive)
         self.border_title = f"Score{f'  1 step in {apart}' if apart > 1 else ''}"
         self.border_subtitle = (
             f"{signs.best} best  {signs.accepted} accepted  {signs.rejected} rejected  {signs.at_most} at most"

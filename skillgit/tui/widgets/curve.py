@@ -79,9 +79,9 @@ class Scale(NamedTuple):
     rows: int
 
     @classmethod
-    def over(cls, dots: Sequence[Dot], columns: int, rows: int, last: float = 0) -> Scale:
-        """Return the scale that shows all of ``dots``, and the places up to ``last``."""
-        xs, scores = [dot.x for dot in dots], [dot.score for dot in dots]
+    def over(cls, dots: Sequence[Dot], columns: int, rows: int, last: float = 0, *, is_still: bool = False) -> Scale:
+        """Return the scale that shows all of ``dots``, the places up to ``last``, and if ``is_still`` any score."""
+        xs, scores = [dot.x for dot in dots], [*(dot.score for dot in dots), *((0.0, 1.0) if is_still else ())]
         return cls((min(xs), max(*xs, last)), (min(scores), max(scores)), columns, rows)
 
     def column(self, x: float) -> int:
@@ -150,11 +150,14 @@ class ScorePlot(Widget, can_focus=True):
 
     runs: tuple[PlottedRun, ...] = ()
     cursor: Dot | None = None
-    _axis, _last = "step", 0.0
+    _axis, _last, _is_still = "step", 0.0, False
     _label: Callable[[float], str] = WHOLE
 
-    def show(self, points: Sequence[Point], *, steps: int = 0) -> None:
-        """Show one run by what happened at each step; with room up to ``steps`` where it is not over."""
+    def show(self, points: Sequence[Point], *, steps: int = 0, is_still: bool = False) -> None:
+        """Show one run by what happened at each step, up to ``steps``; ``is_still`` if its axes must not move."""
+        if is_still != self._is_still:
+            self._is_still = is_still
+            self.refresh()
         run = by_event(points, app_of(self).facts.glyphs)
         self.show_runs((run,) if points else (), last=steps)
 
@@ -185,7 +188,7 @@ class ScorePlot(Widget, can_focus=True):
         dots = [dot for run in runs for dot in run.dots]
         if len(dots) == len(cursor) or columns < _AXIS or rows < _LEAST_ROWS:
             return Text("" if len(dots) > len(cursor) else " no scores yet", style=faint)
-        scale = Scale.over(dots, columns, rows, self._last)
+        scale = Scale.over(dots, columns, rows, self._last, is_still=self._is_still)
         lines = defaultdict[int, list[tuple[int, str, Paint]]](list)
         for (x, y), (sign, meaning) in sorted(drawing(runs, scale, glyphs).items()):
             stands_out = any((x, y) == scale.at(dot) for dot in cursor)

@@ -29,7 +29,7 @@ from skillgit.view.surface import Style
 
 
 class OneLine(Widget):
-    """A line that says where one is; without room for both, the text at the right end goes."""
+    """A line that says where one is; without room for both, the text at the right end goes, and the left is cut."""
 
     def __init__(self, *, fill: str = " ", id: str | None = None) -> None:  # noqa: A002 - Textual's own name
         super().__init__(id=id)
@@ -54,7 +54,11 @@ class OneLine(Widget):
         right = self._right if columns(self._right) < room else ()
         fill = self._fill if app.facts.unicode or self._fill.isascii() else "-"
         between = Part(fill * max(0, room - columns(right)), Style.FAINT)
-        return as_text((*self._left, between, *right), app)
+        text, mark = as_text((*self._left, between, *right), app), app.facts.glyphs.ellipsis
+        if room < 0:
+            text.truncate(max(0, self.size.width - len(mark)))
+            text.append(mark)
+        return text
 
 
 class TabBar(OneLine):

@@ -72,7 +72,12 @@ def runs_page(visit: Visit) -> Answer:
     lines = browse.curves(visit.workspace, names, by, within=within) if names else ()
     rows = listing.rows[offset : offset + SHOWN]
     columns, cells = LIST.drawn(rows, Surface.PAGE, now=visit.context.clock())
-    query = {name: visit.value(name) for name in ("q", *_CHOICES, "sort") if visit.value(name)}
+    hidden = visit.values("hide")
+    visible = [number for number, column in enumerate(columns) if not number or column.word not in hidden]
+    query: dict[str, str | tuple[str, ...]] = {
+        name: visit.value(name) for name in ("q", *_CHOICES, "sort") if visit.value(name)
+    }
+    query |= {"hide": hidden} if hidden else {}
     states = sorted({state(row) for row in listing.rows} | {"running", "stopped"})
     return Page(
         "runs.html",
@@ -83,8 +88,9 @@ def runs_page(visit: Visit) -> Answer:
         offset=offset,
         shown=SHOWN,
         query=query,
-        columns=columns,
-        cells=cells,
+        columns=[columns[number] for number in visible],
+        cells=[[row[number] for number in visible] for row in cells],
+        column_words=[column.word for column in columns[1:] if column.word],
         sparks=sparks(browse.courses(visit.workspace, [row.name for row in rows])),
         choices=dict(zip(_CHOICES, (listing.skills, states, listing.environments, listing.models), strict=True)),
         chosen=shown_runs,

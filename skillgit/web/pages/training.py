@@ -43,7 +43,7 @@ from skillgit.verbs.train import TRAIN
 from skillgit.verbs.verb import Plan
 from skillgit.view import numbers
 from skillgit.view.curve import course, run_curve
-from skillgit.view.progress import steps_at
+from skillgit.view.progress import state, steps_at, window_title
 from skillgit.web.rendering import Answer, Page, Stream, Visit, address, fragment, page, redirect
 
 DEMO: Final = "demo"
@@ -244,54 +244,36 @@ def _look(visit: Visit) -> tuple[str, LiveLook, CommandRecord | None]:
 
 
 def _started(context: Context, run: str) -> tuple[LiveLook, CommandRecord | None]:
-    """Return how a run is going, and the newest command of a page that trains it.
-
-    Such a command takes a while until it holds its run: from the click until then the run is starting.
-    """
+    """Return how a run is going, and where no process works on it the newest command of a page that trained it."""
     look, back = live(context, run), address("run", run, "live")
-    if look.is_alive:
-        return look, None
-    command = next((record for record in commands(context) if record.back == back), None)
-    if command is not None and command.runs and (look.snapshot is None or look.snapshot.pid != command.pid):
-        look = LiveLook(run=run, standing=Standing.STARTING)
-    return look, command
+    return look, None if look.is_alive else next((one for one in commands(context) if one.back == back), None)
 
 
 def _current(look: LiveLook, command: CommandRecord | None) -> dict[str, Any]:
     """Return what the snapshot says."""
     snapshot = look.snapshot
     end = snapshot.end if look.standing is Standing.ENDED and snapshot is not None else None
-    words, tone = _STATES.get(look.standing, ("ended", "faint"))
+    tone = _TONES.get(look.standing, "faint")
     if end is not None:
-        words, tone = end.outcome, "best" if end.outcome in {"improved", "ceiling"} else "rejected"
+        tone = "best" if end.outcome in {"improved", "ceiling"} else "rejected"
     return {
         "look": look,
         "snapshot": snapshot,
         "steps": steps_at(snapshot) if snapshot is not None else "",
         "stages": [*stage_progress(snapshot, is_alive=look.is_alive)],
         "caps": [*_caps(snapshot)] if snapshot is not None else [],
-        "outcome": {"words": words, "tone": tone},
+        "outcome": {"words": state(look), "tone": tone},
         "phase": _phase(look),
-        "window_title": _title(look, words),
+        "window_title": window_title(look),
         "failure": command if look.standing is Standing.IDLE and command is not None and command.code else None,
     }
 
 
-def _title(look: LiveLook, words: str) -> str:
-    """Return what the window's title says: how far the run is and how it does, ``3/12 · .5500 · demo``."""
-    snapshot = look.snapshot
-    if not look.is_alive or snapshot is None:
-        return f"{words} · {look.run}"
-    parts = (f"{snapshot.step}/{snapshot.steps}", numbers.score(snapshot.score), look.run)
-    return " · ".join(filter(None, parts))
-
-
-_STATES: Final = {
-    Standing.IDLE: ("not running", "faint"),
-    Standing.STARTING: ("starting", "slow"),
-    Standing.RUNNING: ("running", "best"),
-    Standing.STOPPING: ("stops after this step", "slow"),
-    Standing.KILLED: ("killed", "rejected"),
+_TONES: Final = {
+    Standing.STARTING: "slow",
+    Standing.RUNNING: "best",
+    Standing.STOPPING: "slow",
+    Standing.KILLED: "rejected",
 }
 
 

@@ -14,6 +14,7 @@ from trained_runs import user
 
 from skillgit.app.train import run_report as publishing_module
 from skillgit.app.train.run_report import Publisher, publishing
+from skillgit.app.workspace.command_journal import CommandRecord
 from skillgit.app.workspace.live import (
     End,
     LiveLook,
@@ -97,6 +98,8 @@ def published(repo, lock):
                     publisher.progress(one)
                 elif isinstance(one, str):
                     publisher.remark(one)
+                elif isinstance(one, list):
+                    publisher.hold(*one)
                 else:
                     publisher.rolled(*one)
             publisher._publish(asyncio.get_running_loop())
@@ -125,9 +128,9 @@ def test_a_process_that_holds_the_run_and_told_nothing_is_starting(look, lock):
 
 
 def test_what_a_trainer_tells_is_seen_by_others_and_by_its_own_watcher(published, look):
-    told = (PLACE, stage(Stage.ROLLOUT, 3, 8), "5 steps brought nothing")
-    seen = published(*told, caps=Caps(max_calls=90, max_usd=2.5))
-    assert seen.told == list(told)
+    told = (PLACE, stage(Stage.ROLLOUT, 3, 8), *("waits" for _ in range(9)), "5 steps brought nothing")
+    seen = published(["rehearsal, not language models"], *told, caps=Caps(max_calls=90, max_usd=2.5))
+    assert seen.told == ["rehearsal, not language models", *told]
     found = look()
     assert (found.standing, found.pid) == (Standing.RUNNING, os.getpid())
     snapshot = found.snapshot
@@ -135,7 +138,39 @@ def test_what_a_trainer_tells_is_seen_by_others_and_by_its_own_watcher(published
     assert (snapshot.done, snapshot.total, snapshot.score, snapshot.best) == (3, 8, 0.5, 0.6)
     assert snapshot.limits == RunLimits(calls=90, tokens=None, usd=2.5)
     assert snapshot.spent.calls == 7
-    assert snapshot.remarks == ("5 steps brought nothing",)
+    assert snapshot.remarks[-1] == "5 steps brought nothing"
+    assert snapshot.conditions == ("rehearsal, not language models",), "which holds whatever comes after it"
+
+
+@pytest.mark.parametrize("first", [Cost(), Cost(calls=3, tokens_in=5, usd=0.5, unpriced=2)])
+@pytest.mark.parametrize("more", [Cost(calls=1, usd=0.25), Cost(calls=4, tokens_out=7, usd=0.125, unpriced=1)])
+def test_a_pace_is_of_what_was_spent_lately_and_knows_of_which_calls_the_price_is_unknown(first, more):
+    recent = publishing_module._less(first + more, first)
+    assert recent == replace(more, seconds=recent.seconds)
+
+
+@pytest.mark.parametrize("asked", [RUN, ""])
+@pytest.mark.parametrize(
+    ("words", "runs", "is_old", "is_starting"),
+    [
+        (("train", "demo", "--run", RUN), True, False, True),
+        (("train", "demo", "--run", RUN), True, True, True),
+        (("train", "demo", "--run", RUN), False, False, False),
+        (("eval", RUN), True, False, False),
+    ],
+)
+def test_from_its_launch_on_a_run_is_starting(repo, look, monkeypatch, asked, words, runs, is_old, is_starting):
+    """Also if an earlier process has told how it ended; once the launched one has, that is what is said."""
+    record = CommandRecord(folder=repo.private_dir, id="1", time=NOW, by="x", words=words, pid=7, runs=runs)
+    monkeypatch.setattr("skillgit.app.workspace.live.commands", lambda _: (record,))
+    end = LiveProgress(run=RUN, pid=1, command="", limits=RunLimits(), end=End(outcome="stopped", message=""))
+    if is_old:
+        lock_files.publish(repo, RUN, encoded(end).encode())
+    found = look(asked, last=RUN)
+    assert (found.standing is Standing.STARTING) == is_starting
+    assert found.pid == (7 if is_starting else 0)
+    lock_files.publish(repo, RUN, encoded(replace(end, pid=7)).encode())
+    assert look(asked, last=RUN).standing is Standing.ENDED
 
 
 def test_stages_are_those_of_the_step(published, look):

@@ -76,6 +76,7 @@ SNAPSHOT = LiveProgress(
     rolled=32,
     looked_at="rollout",
     remarks=("5 steps in a row brought nothing: worse",),
+    conditions=("target offline reader, optimizer offline analyst; rehearsal, not language models",),
     share=0.43,
     seconds_left=2_230.0,
     recent=Cost(calls=190, tokens_in=30_000, tokens_out=6_000, usd=0.03),
@@ -212,6 +213,37 @@ def test_place_budget_time_left_scores_and_caps_are_told(play):
         assert "pace  3.2 calls/s · 1.8 s each · $1.80/h · 3 refused · 1 failed · 4 retried · 36k tokens/min" in text
         assert "Failing now  7 of 32  rollout" in text
         assert "5 steps in a row brought nothing: worse" in text
+        assert "rehearsal, not language models" in text
+
+    play(LiveScreen(), scenario)
+
+
+@pytest.mark.parametrize(
+    ("state", "title"),
+    [("running", "19/40 · .7250 · {run}"), ("starting", "starting · {run}"), ("finished", "improved · {run}")],
+)
+def test_the_window_of_the_terminal_is_called_what_the_run_is_at_and_gets_its_name_back(play, seen, state, title):
+    written: list[str] = []
+
+    async def scenario(app, press):
+        await press()
+        app._driver.write = written.append
+        look = LOOKS[state]
+        seen["look"] = replace(look, snapshot=look.snapshot and replace(look.snapshot, step=19))
+        await press("f5", "q")
+        assert written[0] == f"\x1b]2;{title.format(run=sample.RUN)}\x07"
+        assert written[-1] == "\x1b[23;2t"
+
+    play(LiveScreen(), scenario)
+
+
+def test_a_trainer_whose_process_has_no_number_yet_is_starting(play, seen):
+    seen["look"] = LiveLook(run="", standing=Standing.STARTING)
+
+    async def scenario(_app, press):
+        text = await press()
+        assert "starting" in text
+        assert "pid" not in text
 
     play(LiveScreen(), scenario)
 
@@ -415,8 +447,9 @@ def test_every_key_of_the_screen_does_something_and_none_has_two_meanings(play):
         (Cost(), RunLimits(usd=2.0), "cost  0 calls · 0 tokens · $0.00 of $2.00 (0%)"),
     ],
 )
-def test_costs_are_told_as_far_as_they_are_known(spent, limits, told):
-    look = replace(RUNNING, snapshot=replace(SNAPSHOT, spent=spent, limits=limits))
+def test_costs_and_their_pace_are_told_as_far_as_they_are_known(spent, limits, told):
+    look = replace(RUNNING, snapshot=replace(SNAPSHOT, spent=spent, limits=limits, recent=spent))
     from skillgit.view.surface import Screen  # noqa: PLC0415 - only this test draws without an app
 
     assert live_text.cost(look, Screen()).strip() == told
+    assert ("at least $30.00/h" in live_text.pace(look, Screen())) == ("at least" in told)

@@ -52,6 +52,14 @@ def test_a_run_in_progress_leaves_room_for_its_steps_to_come():
     assert lines([run], Scale.over(run.dots, 21, 3, last=20))[0] == "     ●               "
 
 
+@pytest.mark.parametrize("known", range(1, len(POINTS)))
+def test_while_a_run_goes_on_what_it_has_measured_stays_where_it_is(known):
+    """Whatever score and step comes next."""
+    before, after = (by_event(points, UNICODE).dots for points in (POINTS[:known], POINTS))
+    scales = [Scale.over(dots, 21, 9, last=20, is_still=True) for dots in (before, after)]
+    assert [scales[0].at(dot) for dot in before] == [scales[1].at(dot) for dot in before]
+
+
 def test_runs_over_each_other_have_signs_and_colours_of_their_own():
     runs = overlaid([[(0, 0.0), (10, 1.0)], [(0, 0.0), (5, 0.5), (10, 0.5)]], Screen())
     assert lines(runs, Scale.over([dot for run in runs for dot in run.dots], 11, 3)) == [
