@@ -251,7 +251,8 @@ def _marked_run(index: Index, oid: str) -> str:
     except RevisionNotFoundError:  # a tag of a file, or of what is not here
         return ""
     run = index.value("SELECT run FROM event WHERE oid = ?", (commit,))
-    return run or next(iter(promotion.brought_version(index.repo, commit) or ()), "")
+    brought = promotion.brought_version(index.repo, commit)
+    return str(run or (brought[0] if brought else ""))
 
 
 def _notes(index: Index) -> dict[str, str]:

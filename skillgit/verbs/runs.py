@@ -27,7 +27,8 @@ with loaded_on_use():
 @dataclass(frozen=True, kw_only=True)
 class RunsRequest(OfSkill, OfPast):
     """Runs that are being trained come before the others. KEY is name, skill, state, environment, model, optimizer,
-    score, gain, test, test-gain, steps, cost, calls, tokens, tag, note, started or updated; runs without such a value come last.
+    score, gain, test, test-gain, steps, cost, calls, tokens, tag, note, started or updated; runs without such a value
+    come last.
 
     A CONDITION is a key, a sign (= > < >= <=) and a value: model=qwen, state=running, test>=.5, cost<2. Texts need to
     contain the value only; a state is running, stopped, or how the run ended. Text without a sign is looked for in

@@ -41,7 +41,6 @@ from skillgit.verbs.runs import RUNS, RunsRequest
 from skillgit.verbs.setup import CHECKUP, Checkup, DoctorRequest
 from skillgit.verbs.train import TRAIN
 from skillgit.verbs.verb import Plan
-from skillgit.view import numbers
 from skillgit.view.curve import course, run_curve
 from skillgit.view.progress import state, steps_at, window_title
 from skillgit.web.rendering import Answer, Page, Stream, Visit, address, fragment, page, redirect

@@ -151,7 +151,7 @@ def test_a_pace_is_of_what_was_spent_lately_and_knows_of_which_calls_the_price_i
 
 @pytest.mark.parametrize("asked", [RUN, ""])
 @pytest.mark.parametrize(
-    ("words", "runs", "is_old", "is_starting"),
+    "case",
     [
         (("train", "demo", "--run", RUN), True, False, True),
         (("train", "demo", "--run", RUN), True, True, True),
@@ -159,8 +159,9 @@ def test_a_pace_is_of_what_was_spent_lately_and_knows_of_which_calls_the_price_i
         (("eval", RUN), True, False, False),
     ],
 )
-def test_from_its_launch_on_a_run_is_starting(repo, look, monkeypatch, asked, words, runs, is_old, is_starting):
+def test_from_its_launch_on_a_run_is_starting(repo, look, monkeypatch, asked, case):
     """Also if an earlier process has told how it ended; once the launched one has, that is what is said."""
+    words, runs, is_old, is_starting = case
     record = CommandRecord(folder=repo.private_dir, id="1", time=NOW, by="x", words=words, pid=7, runs=runs)
     monkeypatch.setattr("skillgit.app.workspace.live.commands", lambda _: (record,))
     end = LiveProgress(run=RUN, pid=1, command="", limits=RunLimits(), end=End(outcome="stopped", message=""))
