@@ -163,6 +163,12 @@ class Scored:
         return self.hard >= 1.0
 
 
+def solved_count(scores: Iterable[float | None]) -> int | None:
+    """Return how many items score 1, where every other one scores 0; None where one has another score or none."""
+    every = [*scores]
+    return every.count(1.0) if every and {0.0, 1.0}.issuperset(every) else None
+
+
 _LARGEST_PART = 1e15  # beyond it a float does not tell whole numbers apart, and no metric of an item is so large
 
 

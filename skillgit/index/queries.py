@@ -225,8 +225,8 @@ def _first(rows: Iterable[LogRow]) -> LogRow | None:
 
 def _run_rows(index: Index, rows: list[dict[str, Any]], live: Mapping[str, int]) -> tuple[RunRow, ...]:
     tests = tested(index, {row["name"]: row["best_version"] for row in rows})
-    said = {"tags": _tags(index), "notes": _notes(index)}
-    marks = ({name: texts.get(row["name"], "") for name, texts in said.items()} for row in rows)
+    of_people = {"tags": _tags(index), "notes": _notes(index)}
+    marks = ({name: texts.get(row["name"], "") for name, texts in of_people.items()} for row in rows)
     return tuple(_run_row(row | mark, live, tests.get(row["name"])) for row, mark in zip(rows, marks, strict=True))
 
 
@@ -251,8 +251,8 @@ def _marked_run(index: Index, oid: str) -> str:
     except RevisionNotFoundError:  # a tag of a file, or of what is not here
         return ""
     run = index.value("SELECT run FROM event WHERE oid = ?", (commit,))
-    brought = promotion.brought_version(index.repo, commit)
-    return str(run or (brought[0] if brought else ""))
+    version = promotion.brought_version(index.repo, commit)
+    return str(run or (version[0] if version else ""))
 
 
 def _notes(index: Index) -> dict[str, str]:

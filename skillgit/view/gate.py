@@ -94,7 +94,7 @@ def _sides(skill: SkillReport, report: GateReport) -> Iterator[str]:
     yield row("", [f"base {names[0]}", f"head {names[1]}"])
     yield "|---|--:|--:|"
     if skill.compared is not None:
-        yield row(f"{skill.metric} score", [_score(side, skill) for side in sides])
+        yield row(f"{skill.metric} score", [_score(side) for side in sides])
         yield row("items with a score", [f"{side.scored} of {skill.items}" for side in sides])
     yield row("recorded", [str(side.recorded) for side in sides])
     now = "to measure" if skill.compared is None else "measured now"
@@ -177,15 +177,15 @@ def _skill(skill: SkillReport, report: GateReport, screen: Screen) -> Iterator[s
     yield from text.facts(_facts(skill, comparison, screen), screen, label=10)
 
 
-def _score(side: GateSide, skill: SkillReport) -> str:
-    return numbers.counted(side.score, side.scored, skill.metric) or "none"
+def _score(side: GateSide) -> str:
+    return numbers.counted(side.score, side.scored, side.solved_items) or "none"
 
 
 def _side(side: GateSide, skill: SkillReport, report: GateReport) -> tuple[str, ...]:
     version = f" ({side.version})" if side.version and side.version != side.name else ""
     return (
         f"{one_line(side.name)}{version}",
-        _score(side, skill),
+        _score(side),
         f"{side.scored}/{skill.items}",
         str(side.recorded),
         "0" if report.recorded_only else str(side.missing),

@@ -9,6 +9,7 @@ from itertools import chain, zip_longest
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, assert_never
 
 from skillgit.domain.asked_question import marked_question
+from skillgit.domain.evaluation import Metric, solved_count
 from skillgit.view import numbers
 from skillgit.view.surface import UNICODE, Glyphs, Screen, Style
 from skillgit.view.table import Cell, Column, Table
@@ -105,9 +106,12 @@ def headline(a: LogRow | None, b: LogRow | None, screen: Screen, diff: ItemDiff 
 
 
 def solved(diff: ItemDiff) -> tuple[str, str]:
-    """Return how many items the scores of both sides mean, where both measured all of them."""
-    n = 0 if diff.missing or diff.not_measured else len(diff.rows)
-    return numbers.solved(diff.a.score, n, diff.metric), numbers.solved(diff.b.score, n, diff.metric)
+    """Return how many items both sides solve, where both measured all of them and the score is strict."""
+    sides = ((row.before for row in diff.rows), (row.after for row in diff.rows))
+    before, after = (solved_count(scores) if diff.metric == Metric.HARD else None for scores in sides)
+    if before is None or after is None:
+        return "", ""
+    return numbers.solved(before, len(diff.rows)), numbers.solved(after, len(diff.rows))
 
 
 def change(a: LogRow | None, b: LogRow | None, screen: Screen, counts: tuple[str, str] = ("", "")) -> str:

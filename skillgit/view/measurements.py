@@ -126,7 +126,7 @@ def _mean(value: float | None) -> str:
 
 
 def _solved(scores: Scores) -> str:
-    return numbers.counted(scores.hard, scores.scored) or "none"
+    return numbers.counted(scores.hard, scores.scored, scores.solved_items) or "none"
 
 
 def _interval(interval: Interval | None) -> str:
@@ -154,7 +154,8 @@ def retest_lines(result: Retested, screen: Screen) -> Iterator[str]:
         interval = {"hard": scores.hard_interval, "soft": scores.soft_interval}.get(result.metric)
         score_cells = (
             f"{scores.scored}/{scores.n}",
-            numbers.counted(row.score, scores.scored, result.metric) or "none",
+            numbers.counted(row.score, scores.scored, scores.solved_items if result.metric == "hard" else None)
+            or "none",
             _interval(interval),
         )
         change: list[str] = []
@@ -199,10 +200,7 @@ def verify_lines(result: Verified, screen: Screen) -> Iterator[str]:
 def _facts(result: Verified, screen: Screen) -> Iterator[tuple[str, str]]:
     verdict, claim = result.verdict, result.claim
     on = f"on {numbers.plural(claim.n, f'{result.plan.split} item')}"
-    yield (
-        "claimed",
-        f"{numbers.counted(claim.score, claim.n, result.metric)} {on} under {claim.target or 'an unknown model'}",
-    )
+    yield "claimed", f"{numbers.score(claim.score)} {on} under {claim.target or 'an unknown model'}"
     if claim.remark:
         yield "", claim.remark
     yield from under("differs", verdict.differs)
@@ -211,13 +209,11 @@ def _facts(result: Verified, screen: Screen) -> Iterator[tuple[str, str]]:
     if verdict.measured is not None:
         count, is_paired = numbers.plural(verdict.n, "item"), verdict.recorded is not None
         if is_paired:
-            yield (
-                "recorded",
-                f"{numbers.counted(verdict.recorded, verdict.n, result.metric)} on the {count} of the sample",
-            )
+            score = numbers.counted(verdict.recorded, verdict.n, verdict.recorded_items)
+            yield "recorded", f"{score} on the {count} of the sample"
         failures = f", {verdict.failed} could not be evaluated" if verdict.failed else ""
         which = "the same" if is_paired else "the sample's"
-        score = numbers.counted(verdict.measured, verdict.n, result.metric)
+        score = numbers.counted(verdict.measured, verdict.n, verdict.solved_items)
         yield "measured", f"{score} on {which} {count}{failures}"
         test = f", {numbers.chance(verdict.p)} two-sided" if verdict.p is not None else ""
         gain = numbers.delta(verdict.delta)

@@ -18,7 +18,6 @@ count, duration, money, price = quantities.count, quantities.duration, quantitie
 age, ago = ages.age, ages.ago
 
 OID_LENGTH = 7
-_EXACT = 1e-6  # of a mean that was written down
 
 
 def score(value: float | None) -> str:
@@ -29,20 +28,14 @@ def score(value: float | None) -> str:
     return text[1:] if text.startswith("0.") else f"{value:.3f}"
 
 
-def solved(mean: float | None, n: int, metric: str = "hard") -> str:
-    """Return how many of ``n`` items a mean score means, to follow it: `` 36/40``; nothing where credit is partial.
-
-    >>> solved(0.9, 40), solved(0.8833333, 60), solved(0.525, 2), solved(0.9, 40, "soft")
-    (' 36/40', ' 53/60', '', '')
-    """
-    count = round((mean or 0.0) * n)
-    is_whole = mean is not None and n > 0 and abs(mean - count / n) < _EXACT
-    return f" {count}/{n}" if is_whole and metric == "hard" else ""
+def solved(count: int | None, n: int) -> str:
+    """Return how many of ``n`` items are solved, to follow their score: `` 36/40``; nothing where credit is partial."""
+    return "" if count is None else f" {count}/{n}"
 
 
-def counted(mean: float | None, n: int, metric: str = "hard") -> str:
-    """Return a mean score with the count that it means: ``.9000 36/40``; nothing for none."""
-    return f"{score(mean)}{solved(mean, n, metric)}"
+def counted(mean: float | None, n: int, count: int | None) -> str:
+    """Return the mean score of ``n`` items and how many are solved: ``.9000 36/40``; nothing for none."""
+    return f"{score(mean)}{solved(count, n)}"
 
 
 def known(value: Score | None, screen: Screen) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from skillgit.domain.address import version_label
 from skillgit.domain.document_rewrite import ProposalKind
 from skillgit.domain.edit import LeftOut
-from skillgit.domain.evaluation import EvaluationSummary, Gauge, Metric, cut_phrase
+from skillgit.domain.evaluation import EvaluationSummary, Gauge, Metric, cut_phrase, solved_count
 from skillgit.domain.event import NOBODY, Event
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.gate_decision import NoRegression, Verdict
@@ -26,6 +26,7 @@ from skillgit.view.surface import Screen, Style
 from skillgit.view.text import inert, one_line, under, wrap
 
 if TYPE_CHECKING:
+    from skillgit.app.history.diff.items import ItemChange
     from skillgit.app.history.show import RunSettings, Shown
     from skillgit.app.recorded.evaluation_notes import KnownEvaluation
 
@@ -51,9 +52,16 @@ def known_facts(report: Shown, screen: Screen, now: datetime) -> Iterator[tuple[
         yield "noted", f"{inert(note.text)}\n{said_by}"
 
 
-def scores(evaluation: EvaluationSummary | KnownEvaluation, gauge: Gauge, screen: Screen) -> str:
-    """Return the score under the gate's metric, then hard and soft where it is neither of them alone."""
-    hard = f"hard {numbers.counted(evaluation.hard, evaluation.scored)}"
+def scores(
+    evaluation: EvaluationSummary | KnownEvaluation, gauge: Gauge, screen: Screen, items: Sequence[ItemChange] = ()
+) -> str:
+    """Return the score under the gate's metric, then hard and soft where it is neither of them alone.
+
+    ``items`` are those that were measured, where they are here.
+    """
+    outcomes = [item.after for item in items if item.after is not None]
+    count = solved_count(outcomes) if gauge.metric is Metric.HARD and len(outcomes) == evaluation.scored else None
+    hard = f"hard {numbers.counted(evaluation.hard, evaluation.scored, count)}"
     both = f"{hard} {screen.glyphs.dot} soft {numbers.score(evaluation.soft)}"
     if gauge.metric is Metric.HARD:
         return both
@@ -163,7 +171,7 @@ def _facts(report: Shown, screen: Screen) -> Iterator[tuple[str, str]]:
     def score() -> str:
         if event.inherited is not None:
             return f"inherited from {version_label(event.inherited)}"
-        return summary(event.evaluation, gauge, screen)
+        return summary(event.evaluation, gauge, screen, report.items)
 
     match event.kind:
         case EventKind.RUN_STARTED:
@@ -177,7 +185,7 @@ def _facts(report: Shown, screen: Screen) -> Iterator[tuple[str, str]]:
             # the gate compared with the version that the candidate was made of, by name if it is an older one
             is_older = event.base < event.version - 1 if event.kind is EventKind.ACCEPTED else event.at is not None
             against = version_label(event.base) if is_older else "current"
-            yield "score", summary(event.evaluation, gauge, screen)
+            yield "score", summary(event.evaluation, gauge, screen, report.items)
             yield "gate", gate(event.verdict, screen, bound=event.is_bound, against=against)
             yield "edits", _counts(event, screen)
             for edit in event.edits:
@@ -194,7 +202,7 @@ def _facts(report: Shown, screen: Screen) -> Iterator[tuple[str, str]]:
             yield from left_out(report.left_out, event.patch)
         case EventKind.SLOW_PROPOSED:
             if event.evaluation is not None:
-                yield "score", summary(event.evaluation, gauge, screen)
+                yield "score", summary(event.evaluation, gauge, screen, report.items)
             if event.verdict is not None:
                 yield "gate", gate(event.verdict, screen, bound=event.is_bound)
             yield from flips(event.fixed, event.broken, event.evaluation)
@@ -255,10 +263,10 @@ def _counts(event: Event, screen: Screen) -> str:
     return screen.dotted(counts)
 
 
-def summary(evaluation: EvaluationSummary, gauge: Gauge, screen: Screen) -> str:
+def summary(evaluation: EvaluationSummary, gauge: Gauge, screen: Screen, items: Sequence[ItemChange] = ()) -> str:
     """Return what was measured: the score under the gate's metric, hard, soft and on how many items."""
     scope = f"{evaluation.scored} of {numbers.plural(evaluation.n, 'item')} scored"
-    text = f"{scores(evaluation, gauge, screen)} {screen.glyphs.dot} {scope}"
+    text = f"{scores(evaluation, gauge, screen, items)} {screen.glyphs.dot} {scope}"
     if evaluation.loads is not None:  # first: without it a score says nothing of the text
         text = f"{evaluation.loads.phrase} {screen.glyphs.dot} {text}"
     if evaluation.tokens is not None:

@@ -29,6 +29,7 @@ def group(task_type: str, n: int, scored: int, hard: float | None) -> Scores:
         scored=scored,
         coverage=scored / n,
         hard=hard,
+        solved_items=None if hard is None or (hard * scored) % 1 else round(hard * scored),
         hard_interval=None if hard is None else (hard / 2, 1.0),
         soft=hard,
         soft_interval=None if hard is None else (hard / 2, 1.0),
@@ -203,6 +204,6 @@ def test_show_tells_what_is_known_besides(skillgit, fake):
     fake("history.show.show", replace(sample.SHOWN["v9"], evaluations=(final, noted), test_evaluations=2))
     assert skillgit("show", "v9").text.splitlines()[-3:] == [
         "known   test hard .7100 · soft .7700 · 40 of 40 items scored · end of the run · 3 days ago",
-        "        test hard .7000 28/40 · soft .7700 · 40 of 40 items scored · offline/target",
+        "        test hard .7000 · soft .7700 · 40 of 40 items scored · offline/target",
         "        2 evaluations on the test split",
     ]

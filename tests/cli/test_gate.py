@@ -49,8 +49,10 @@ ONE = SkillReport(
     skill="skills/searchqa",
     change="changed",
     word="passes",
-    base=GateSide(name="main", commit=BASE, version="", recorded=20, missing=0, scored=20, score=0.5),
-    head=GateSide(name="HEAD", commit=HEAD, version="small/v3", recorded=0, missing=20, scored=20, score=0.55),
+    base=GateSide(name="main", commit=BASE, version="", recorded=20, missing=0, scored=20, score=0.5, solved_items=10),
+    head=GateSide(
+        name="HEAD", commit=HEAD, version="small/v3", recorded=0, missing=20, scored=20, score=0.55, solved_items=11
+    ),
     basis=BASIS,
     config="run small",
     environment="searchqa",

@@ -60,7 +60,15 @@ def test_a_split_without_scores_says_what_to_do(history):
 
 def scores(hard: float) -> Scores:
     return Scores(
-        task_type="", n=40, scored=40, coverage=1.0, hard=hard, hard_interval=(0.1, 0.9), soft=hard, soft_interval=None
+        task_type="",
+        n=40,
+        scored=40,
+        coverage=1.0,
+        hard=hard,
+        solved_items=round(hard * 40),
+        hard_interval=(0.1, 0.9),
+        soft=hard,
+        soft_interval=None,
     )
 
 
@@ -110,12 +118,21 @@ def verified(verdict: ClaimVerdict, cost: Cost | None = COST) -> Verified:
 
 
 LOWER = ClaimVerdict(
-    word="lower", n=10, measured=0.2, recorded=0.8, delta=-0.6, interval=(-0.9, -0.3), p=0.03, lower=("q1", "q2")
+    word="lower",
+    n=10,
+    measured=0.2,
+    recorded=0.8,
+    solved_items=2,
+    recorded_items=8,
+    delta=-0.6,
+    interval=(-0.9, -0.3),
+    p=0.03,
+    lower=("q1", "q2"),
 )
 LOWER_TEXT = """\
 v8  lower than recorded
 
-claimed   .7500 30/40 on 40 selection items under offline/target
+claimed   .7500 on 40 selection items under offline/target
 recorded  .8000 8/10 on the 10 items of the sample
 measured  .2000 2/10 on the same 10 items
 gained    -.6000, 95 % -.9000 to -.3000, p 0.0300 two-sided, paired item by item

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skillgit.domain.evaluation import solved_count
 from skillgit.view import numbers
 from skillgit.view.surface import Screen
 from skillgit.view.text import apart
@@ -109,9 +110,10 @@ def test_texts_without_what_they_share_stay_apart(middles, front, back):
     assert apart(texts[:1] * 3) == texts[:1] * 3
 
 
-@given(st.lists(st.booleans(), min_size=1, max_size=400))
-def test_a_count_stands_beside_the_mean_that_it_makes(outcomes):
-    mean = sum(outcomes) / len(outcomes)
-    assert numbers.counted(mean, len(outcomes)) == f"{numbers.score(mean)} {sum(outcomes)}/{len(outcomes)}"
-    assert numbers.counted(mean, len(outcomes), "soft") == numbers.score(mean)
-    assert numbers.solved((sum(outcomes) + 0.5) / len(outcomes), len(outcomes)) == ""
+@given(st.lists(st.sampled_from([0.0, 1.0]) | st.sampled_from([0.0, 1.0, 0.5, None]), max_size=400))
+def test_a_count_beside_a_score_is_that_of_the_items_that_are_solved_and_none_has_partial_credit(scores):
+    count = solved_count(scores)
+    is_strict = bool(scores) and set(scores) <= {0.0, 1.0}
+    assert count == (scores.count(1.0) if is_strict else None)
+    expected = f".5000 {scores.count(1.0)}/{len(scores)}" if is_strict else ".5000"
+    assert numbers.counted(0.5, len(scores), count) == expected

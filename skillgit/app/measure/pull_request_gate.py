@@ -41,7 +41,7 @@ from skillgit.app.workspace.revision import Resolved
 from skillgit.app.workspace.skill_choice import SKILLS, labels, name_of
 from skillgit.app.workspace.workspace import Workspace
 from skillgit.domain.cost import Caps, Cost
-from skillgit.domain.evaluation import Evaluation, Outcome, Split
+from skillgit.domain.evaluation import Evaluation, Outcome, Split, solved_count
 from skillgit.domain.event_kinds import EventKind
 from skillgit.errors import ExitCode, UsageError
 from skillgit.plugin.registry import load_policy
@@ -240,6 +240,9 @@ class _Judging:
                 missing=len(items) - len(outcomes),
                 scored=len(evaluation.scored),
                 score=evaluation.summary().score(rule.metric, rule.soft_weight) if evaluation.scored else None,
+                solved_items=solved_count(
+                    outcome.value(rule.metric, rule.soft_weight) for outcome in evaluation.scored.values()
+                ),
             )
             for side, outcomes, evaluation in zip(self._sides, self._recorded, (base, head), strict=True)
         )

@@ -129,6 +129,7 @@ class GateSide:
     missing: int = 0  # how many have none, so that they are measured
     scored: int = 0  # how many have a score in the end
     score: float | None = None  # the mean of these under the metric; absent without any
+    solved_items: int | None = None  # how many of these score 1; absent where one scores neither 0 nor 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,7 +21,7 @@ from skillgit.app.setup.run_setup import Setup
 from skillgit.app.workspace.revision import event_in
 from skillgit.app.workspace.workspace import Workspace
 from skillgit.domain.cost import Cost
-from skillgit.domain.evaluation import Evaluation, EvaluationSummary, Gauge, Metric, Split, mean
+from skillgit.domain.evaluation import Evaluation, EvaluationSummary, Gauge, Metric, Split, mean, solved_count
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.gate_decision import GateRule
 from skillgit.domain.outcomes import exact, whole
@@ -185,6 +185,8 @@ class ClaimVerdict:
     n: int = 0
     measured: float | None = None
     recorded: float | None = None  # the mean score recorded for the same items; absent where that is not known
+    solved_items: int | None = None  # how many of the items scored 1; absent where one scored neither 0 nor 1
+    recorded_items: int | None = None  # the same as it was recorded
     delta: float | None = None  # the mean difference, item by item; without recorded outcomes, from the claimed score
     interval: tuple[float, float] | None = None  # paired, 95 %; without recorded outcomes that of `measured`
     too_few: str = ""  # that no outcome on so few pairs is more than chance; empty where one is, and without pairs
@@ -275,11 +277,14 @@ def _paired(values: dict[str, float], originals: dict[str, float], failures: int
     delta = mean(differences)
     exactly = whole([exact(values[item]) - exact(score) for item, score in originals.items()])
     p = min(1.0, 2 * min(sign_flip_test(exactly), sign_flip_test([-gain for gain in exactly])))
+    now = [values[item] for item in originals]
     return ClaimVerdict(
         word="consistent" if p > ALPHA or delta == 0.0 else "lower" if delta < 0 else "higher",
         n=len(differences),
-        measured=mean([values[item] for item in originals]),
+        measured=mean(now),
         recorded=mean(list(originals.values())),
+        solved_items=solved_count(now),
+        recorded_items=solved_count(originals.values()),
         delta=delta,
         interval=paired_interval(differences, sides=2),
         too_few=too_few_items(len(differences), sides=2),
@@ -293,7 +298,8 @@ def _paired(values: dict[str, float], originals: dict[str, float], failures: int
 def _alone(claim: Claim, values: dict[str, float], failures: int, metric: Metric) -> ClaimVerdict:
     scores = list(values.values())
     average = mean(scores)
-    strict = metric is Metric.HARD and all(score in {0.0, 1.0} for score in scores)
+    count = solved_count(scores)
+    strict = metric is Metric.HARD and count is not None
     interval = wilson_interval(average, len(scores)) if strict or len(set(scores)) == 1 else bootstrap_interval(scores)
     p = binomial_test(round(sum(scores)), len(scores), claim.score) if strict else None
     outside = p <= ALPHA if p is not None else not interval[0] <= claim.score <= interval[1]
@@ -301,6 +307,7 @@ def _alone(claim: Claim, values: dict[str, float], failures: int, metric: Metric
         word=("lower" if average < claim.score else "higher") if outside else "consistent",
         n=len(scores),
         measured=average,
+        solved_items=count,
         delta=average - claim.score,
         interval=interval,
         p=p,

@@ -14,6 +14,7 @@ from skillgit.domain.evaluation import (
     load_counts,
     mean,
     mean_tokens,
+    solved_count,
 )
 from skillgit.domain.event import Event
 from skillgit.domain.gate_decision import GateRule
@@ -40,6 +41,7 @@ class Scores:
     scored: int
     coverage: float
     hard: float | None
+    solved_items: int | None  # how many have a hard score of 1; absent where one has neither 0 nor 1
     hard_interval: Interval | None  # its 95 % Wilson interval
     soft: float | None
     soft_interval: Interval | None  # bootstrap, 95 %; Wilson's of few items, and where all items score the same
@@ -75,6 +77,7 @@ def scores(outcomes: Iterable[Outcome], task_type: str = "") -> Scores:
         scored=len(measured_outcomes),
         coverage=len(measured_outcomes) / len(every) if every else 0.0,
         hard=mean(hard) if hard else None,
+        solved_items=solved_count(hard),
         hard_interval=wilson_interval(mean(hard), len(hard)) if hard else None,
         soft=mean(soft) if soft else None,
         # resamples of few items are as alike as the items; Wilson's interval is at least as wide as any of theirs

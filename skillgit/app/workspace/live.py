@@ -196,8 +196,8 @@ def _launched(context: Context, repo: Repo, run: str = "") -> LiveLook | None:
     """Return the start of a training of ``run``, or of any, whose process has nothing to show yet; None without one."""
     for record in commands(context):
         if record.runs and record.words[:1] == ("train",) and (not run or run in record.words):
-            named = run or _run_of(repo, {}, record.pid)
-            snapshot = _snapshot(repo, named) if named else None
+            name = run or _run_of(repo, {}, record.pid)
+            snapshot = _snapshot(repo, name) if name else None
             if snapshot is None or snapshot.pid != record.pid:
                 return LiveLook(run=run, standing=Standing.STARTING, pid=record.pid)
     return None

@@ -184,8 +184,8 @@ class LiveScreen(Screen[None]):
         message, hint, style = told(look)
         lines = [app.facts.paint(style, one_line(message))] if message else []
         if look.is_alive and look.snapshot is not None and look.snapshot.conditions and not self.has_class("-short"):
-            held = one_line(app.facts.dotted(look.snapshot.conditions))
-            lines.insert(0, app.facts.paint(Style.FAINT, fit(held, room - 2, app.facts.glyphs.ellipsis)))
+            conditions = one_line(app.facts.dotted(look.snapshot.conditions))
+            lines.insert(0, app.facts.paint(Style.FAINT, fit(conditions, room - 2, app.facts.glyphs.ellipsis)))
         lines += [app.facts.paint(Style.FAINT, f"hint: {one_line(hint)}")] if hint else []
         lines += unfinished(self._spending.unfinished if self._spending else None, app.facts, with_run=False)
         self._write("live-told", lines).display = bool(lines)

@@ -245,7 +245,7 @@ def _look(visit: Visit) -> tuple[str, LiveLook, CommandRecord | None]:
 def _started(context: Context, run: str) -> tuple[LiveLook, CommandRecord | None]:
     """Return how a run is going, and where no process works on it the newest command of a page that trained it."""
     look, back = live(context, run), address("run", run, "live")
-    return look, None if look.is_alive else next((one for one in commands(context) if one.back == back), None)
+    return look, None if look.is_alive else next((record for record in commands(context) if record.back == back), None)
 
 
 def _current(look: LiveLook, command: CommandRecord | None) -> dict[str, Any]:
