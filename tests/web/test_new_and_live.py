@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import httpx2
 import pytest
-from browser import NEEDS_CHROMIUM
+from browser import DEADLINE_MS, NEEDS_CHROMIUM
 from playwright.sync_api import expect
 from program import new_repository, skillgit
 from serving import NOW, serving
@@ -182,7 +182,7 @@ def test_in_a_browser_a_value_is_checked_while_it_is_typed_and_the_curve_grows_b
             "[...document.querySelectorAll('aside .scroll')].every(b => b.scrollWidth <= b.clientWidth)"
         )
         page.get_by_role("button", name="Launch").click()
-        expect(page).to_have_title(re.compile(r"^[0-9]+/[0-9]+ · [.0-9]+ · demo$"))
+        expect(page).to_have_title(re.compile(r"^[0-9]+/[0-9]+ · [.0-9]+ · demo$"), timeout=DEADLINE_MS)
         page.locator("[data-part=curve] svg.wide .mark").nth(4).wait_for()
         page.locator("[data-part=log] tbody tr").nth(4).wait_for()
         page.get_by_text("Stop", exact=True).click()
