@@ -34,7 +34,7 @@ from skillgit.errors import (
     StoppedError,
     UnanswerableError,
 )
-from skillgit.plugin.backend import Batches, Image, Message, Reply, flatten
+from skillgit.plugin.backend import Batches, Image, Reply, flatten
 
 QUIET_S = 1.0
 """Seconds without a new call after which a batch is sent, provided that no call is in flight that may lead to one."""
@@ -172,7 +172,8 @@ class BatchQueue:
         costs, characters = CostSum(), 0
         for waiter in self._waiters.values():
             request = waiter.order.request
-            characters += len(flatten(request.messages)) + sum(map(_picture_size, request.messages))
+            pictures = (part for message in request.messages for part in message.parts if isinstance(part, Image))
+            characters += len(flatten(request.messages)) + sum(len(picture.data) for picture in pictures)
             costs.add(self._live.estimate(self._route, request))
             is_large = characters > MOST_CHARACTERS or len(orders) == MOST_CALLS
             if orders and (is_large or not self._live.budget.fits(costs.total())):
@@ -266,7 +267,3 @@ class BatchQueue:
         if self._live.stop.asked:
             hint = "type the same command with --run to go on; answers of a batch under way are kept for a day or more"
             raise StoppedError("stopped", hint=hint)
-
-
-def _picture_size(message: Message) -> int:
-    return sum(len(part.data) for part in message.parts if isinstance(part, Image))

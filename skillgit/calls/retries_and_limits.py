@@ -282,6 +282,8 @@ class Rates:
     would let twice the limit through in the first one. What is larger than the bucket waits until it has leaked.
     """
 
+    # Not aiolimiter: it refuses what is larger than a bucket, serves small calls first, and knows one limit at a time.
+
     def __init__(self, *, requests_per_minute: int | None, tokens_per_minute: int | None) -> None:
         self._limits = (requests_per_minute, tokens_per_minute)
         self._empty_at = [0.0, 0.0]  # the moments at which the buckets have leaked
@@ -317,8 +319,8 @@ class Rates:
             if seconds:
                 await asyncio.sleep(seconds)
             # What waited for the other bucket is poured in now, and not when the wait began.
-            poured = [time() + min(load) for load in loads]
-            self._empty_at = list(map(max, fulls, poured))
+            pours = [time() + min(load) for load in loads]
+            self._empty_at = list(map(max, fulls, pours))
 
     def _loads(self, tokens: int) -> list[tuple[float, float]]:
         """Return the seconds that a request takes to leak from each bucket, and those that the bucket holds."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum, IntEnum, StrEnum
+from typing import Self
 
 
 class AddressKind(StrEnum):
@@ -31,7 +32,7 @@ class Rank(IntEnum):
     MADE, MEASURED, REJECTED, SKIPPED, META, SLOW, FINISHED, INTERVENED = range(8)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Traits:
     """What holds for all events of a kind.
 
@@ -39,7 +40,6 @@ class Traits:
     step itself: neither a reflection on the epoch nor an intervention.
     """
 
-    meaning: str
     address: AddressKind
     rank: Rank
     prefix: str  # how the subject of their commit begins, if nothing in the event says it
@@ -51,91 +51,42 @@ class Traits:
 class EventKind(StrEnum):
     """A kind of event, by the name that it has in trailers and in the index."""
 
-    RUN_STARTED = "run-started"
-    ACCEPTED = "accepted"
-    REJECTED = "rejected"
-    SKIPPED = "skipped"
-    SLOW_PROPOSED = "slow-proposed"
-    SLOW_MERGED = "slow-merged"
-    REVERTED = "reverted"
-    EDITED = "edited"
-    MEASURED = "measured"
-    RUN_FINISHED = "run-finished"
+    meaning: str
+
+    def __new__(cls, name: str, meaning: str = "") -> Self:
+        kind = str.__new__(cls, name)
+        kind._value_, kind.meaning = name, meaning
+        return kind
+
+    RUN_STARTED = "run-started", "A run begins: version 0 is the seed skill."
+    ACCEPTED = "accepted", "A candidate became version `version`."
+    REJECTED = "rejected", "A candidate was refused, or the gate could not decide; it is kept on a side branch."
+    SKIPPED = (
+        "skipped",
+        "A step, or the reflection on an epoch, ended without a candidate to measure; `title` says why.",
+    )
+    SLOW_PROPOSED = "slow-proposed", "The slow update of an epoch: guidance for the skill and memory for the optimizer."
+    SLOW_MERGED = (
+        "slow-merged",
+        "The run's text with the slow region replaced by the guidance of the slow line is version `version`.",
+    )
+    REVERTED = "reverted", "A version whose text is that of an older one."
+    EDITED = "edited", "A person changed the skill with a commit of their own on the run's branch. It has no trailers."
+    MEASURED = "measured", "The current version, whose text was unmeasured, got a score to go on from."
+    RUN_FINISHED = "run-finished", "A run reached its end."
 
 
 TRAITS: dict[EventKind, Traits] = {
-    EventKind.RUN_STARTED: Traits(
-        meaning="A run begins: version 0 is the seed skill.",
-        address=AddressKind.VERSION,
-        rank=Rank.MADE,
-        prefix="run",
-        has_outcomes=True,
-        keeps_text=True,
-    ),
-    EventKind.ACCEPTED: Traits(
-        meaning="A candidate became version `version`.",
-        address=AddressKind.VERSION,
-        rank=Rank.MADE,
-        prefix="skill",
-        has_outcomes=True,
-    ),
-    EventKind.REJECTED: Traits(
-        meaning="A candidate was refused, or the gate could not decide; it is kept on a side branch.",
-        address=AddressKind.REJECTED,
-        rank=Rank.REJECTED,
-        prefix="skill",
-        branch=Branch.SIDE,
-        has_outcomes=True,
-    ),
-    EventKind.SKIPPED: Traits(
-        meaning="A step, or the reflection on an epoch, ended without a candidate to measure; `title` says why.",
-        address=AddressKind.SKIPPED,
-        rank=Rank.SKIPPED,
-        prefix="skip",
-        keeps_text=True,
-    ),
-    EventKind.SLOW_PROPOSED: Traits(
-        meaning="The slow update of an epoch: guidance for the skill and memory for the optimizer.",
-        address=AddressKind.GUIDANCE,
-        rank=Rank.SLOW,
-        prefix="slow",
-        branch=Branch.SLOW,
-        has_outcomes=True,
-    ),
-    EventKind.SLOW_MERGED: Traits(
-        meaning="The run's text with the slow region replaced by the guidance of the slow line is version `version`.",
-        address=AddressKind.VERSION,
-        rank=Rank.MADE,
-        prefix="slow",
-    ),
-    EventKind.REVERTED: Traits(
-        meaning="A version whose text is that of an older one.",
-        address=AddressKind.VERSION,
-        rank=Rank.MADE,
-        prefix="restore",
-        has_outcomes=True,
-    ),
-    EventKind.EDITED: Traits(
-        meaning="A person changed the skill with a commit of their own on the run's branch. It has no trailers.",
-        address=AddressKind.VERSION,
-        rank=Rank.MADE,
-        prefix="edit",
-    ),
-    EventKind.MEASURED: Traits(
-        meaning="The current version, whose text was unmeasured, got a score to go on from.",
-        address=AddressKind.BASELINE,
-        rank=Rank.MEASURED,
-        prefix="measure",
-        has_outcomes=True,
-        keeps_text=True,
-    ),
-    EventKind.RUN_FINISHED: Traits(
-        meaning="A run reached its end.",
-        address=AddressKind.END,
-        rank=Rank.FINISHED,
-        prefix="run",
-        keeps_text=True,
-    ),
+    EventKind.RUN_STARTED: Traits(AddressKind.VERSION, Rank.MADE, "run", has_outcomes=True, keeps_text=True),
+    EventKind.ACCEPTED: Traits(AddressKind.VERSION, Rank.MADE, "skill", has_outcomes=True),
+    EventKind.REJECTED: Traits(AddressKind.REJECTED, Rank.REJECTED, "skill", branch=Branch.SIDE, has_outcomes=True),
+    EventKind.SKIPPED: Traits(AddressKind.SKIPPED, Rank.SKIPPED, "skip", keeps_text=True),
+    EventKind.SLOW_PROPOSED: Traits(AddressKind.GUIDANCE, Rank.SLOW, "slow", branch=Branch.SLOW, has_outcomes=True),
+    EventKind.SLOW_MERGED: Traits(AddressKind.VERSION, Rank.MADE, "slow"),
+    EventKind.REVERTED: Traits(AddressKind.VERSION, Rank.MADE, "restore", has_outcomes=True),
+    EventKind.EDITED: Traits(AddressKind.VERSION, Rank.MADE, "edit"),
+    EventKind.MEASURED: Traits(AddressKind.BASELINE, Rank.MEASURED, "measure", has_outcomes=True, keeps_text=True),
+    EventKind.RUN_FINISHED: Traits(AddressKind.END, Rank.FINISHED, "run", keeps_text=True),
 }
 """What holds for all events of a kind; a test proves that each kind has a row."""
 WITH_OUTCOMES = tuple(kind for kind in EventKind if TRAITS[kind].has_outcomes)

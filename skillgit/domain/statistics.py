@@ -19,6 +19,7 @@ LEVEL = 0.05  # the level at which a gain counts as more than chance, unless ano
 EXACT_ITEMS = 24  # up to so many items the sign-flip test counts every assignment of signs; above, it samples them
 FLIPS = 9_999  # assignments of signs that the sign-flip test samples
 RESAMPLES = 2_000  # samples with replacement that a bootstrap interval rests on
+_UPPER = 0.975  # where the middle 95 % end
 _BYTE = 8
 _NEGLIGIBLE = 6.0  # standard deviations from the mean beyond which a binomial is taken for nothing
 
@@ -134,8 +135,8 @@ def _chance(group: int) -> bytes:
     return shake_256(f"sign-flip {group}".encode("utf-8", "surrogatepass")).digest(FLIPS)
 
 
-def wilson_interval(share: float, n: int, confidence: float = 0.95) -> tuple[float, float]:
-    """Return the Wilson score interval of a share of ``n`` items; (0, 1) for none.
+def wilson_interval(share: float, n: int) -> tuple[float, float]:
+    """Return the 95 % Wilson score interval of a share of ``n`` items; (0, 1) for none.
 
     A mean that rounding put above 1 counts as 1.
 
@@ -147,14 +148,14 @@ def wilson_interval(share: float, n: int, confidence: float = 0.95) -> tuple[flo
         return 0.0, 1.0
 
     share = min(1.0, share)
-    z = statistics.NormalDist().inv_cdf((1 + confidence) / 2)
+    z = statistics.NormalDist().inv_cdf(_UPPER)
     centre = (share + z * z / (2 * n)) / (1 + z * z / n)
     half = z / (1 + z * z / n) * sqrt(share * (1 - share) / n + z * z / (4 * n * n))
     return max(0.0, centre - half), min(1.0, centre + half)
 
 
-def bootstrap_interval(values: Sequence[float], confidence: float = 0.95) -> tuple[float, float]:
-    """Return the percentile bootstrap interval of the mean; for paired outcomes ``values`` are their differences."""
+def bootstrap_interval(values: Sequence[float]) -> tuple[float, float]:
+    """Return the 95 % bootstrap interval of the mean; for paired outcomes ``values`` are their differences."""
     n = len(values)
     if n == 0:
         return 0.0, 0.0
@@ -164,7 +165,7 @@ def bootstrap_interval(values: Sequence[float], confidence: float = 0.95) -> tup
         for start in range(0, len(chance), 4 * n)
     )
     means = sorted(fsum(values[index] for index in sample) / n for sample in samples)
-    tail = round((1 - confidence) / 2 * RESAMPLES)
+    tail = round((1 - _UPPER) * RESAMPLES)
     return means[tail], means[RESAMPLES - 1 - tail]
 
 
@@ -183,8 +184,8 @@ def paired_interval(gains: Sequence[float], sides: int = 1) -> tuple[float, floa
         return None
     if len(set(gains)) > 1:
         return bootstrap_interval(gains)
-    gain, others = gains[0], wilson_interval(0.0, len(gains))[1]
-    return gain - others * (gain + 1.0), gain + others * (1.0 - gain)
+    gain, rest = gains[0], wilson_interval(0.0, len(gains))[1]
+    return gain - rest * (gain + 1.0), gain + rest * (1.0 - gain)
 
 
 def paired_power(n: int, *, fixes: float, breaks: float, alpha: float) -> float:

@@ -86,10 +86,6 @@ def _listed(value: object) -> tuple[object, ...]:
     return tuple(value) if isinstance(value, list | tuple) else (value,)
 
 
-def _named(value: object) -> object:
-    return tuple(str(entry) for entry in _listed(value))
-
-
 def _numbers(value: object) -> object:
     return tuple(int(str(entry)) for entry in _listed(value) if re.fullmatch(r"\d+", str(entry)))
 
@@ -107,7 +103,7 @@ def _as_clean(value: object, text: Callable[[object], str]) -> SkillText:
 
 Cleaned = Annotated[SkillText, GetPydanticSchema(lambda *_: no_info_wrap_validator_function(_as_clean, str_schema()))]
 """A text that may be in a skill."""
-Names = Annotated[tuple[str, ...], BeforeValidator(_named)]
+Names = Annotated[tuple[str, ...], BeforeValidator(lambda value: tuple(map(str, _listed(value))))]
 Notes = Annotated[tuple[Cleaned, ...], BeforeValidator(_noted)]
 Numbers = Annotated[tuple[int, ...], BeforeValidator(_numbers)]
 

@@ -154,9 +154,9 @@ class LookResult:
         if not self.after:
             return ""
         failing = sum(not solved(rollout) for rollout in self.before)
-        broken = f"broke {len(self.broken)} of {len(self.before) - failing}"
+        breaks = f"broke {len(self.broken)} of {len(self.before) - failing}"
         parts = f" ({self.partial:+.2g} in parts of answers)" if self.gain == 0 and self.partial else ""
-        return f"fixed {len(self.fixed)} of {failing} and {broken}{parts}"
+        return f"fixed {len(self.fixed)} of {failing} and {breaks}{parts}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

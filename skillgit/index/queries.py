@@ -70,14 +70,11 @@ def log_rows(
     index: Index,
     run: str | None,
     *,
-    with_rejected: bool = True,
     kinds: frozenset[str] = frozenset(),
-    words: str = "",
     limit: int | None = None,
 ) -> tuple[LogRow, ...]:
-    """Return ``limit`` events of ``run``, or by time those of all runs, newest first; the rest as in ``Selection``."""
-    selection = Selection(run=run or "", with_rejected=with_rejected, kinds=kinds, words=words)
-    return selected_rows(index, selection, limit)
+    """Return ``limit`` events of ``run``, or by time those of all runs, newest first; of ``kinds``, all without any."""
+    return selected_rows(index, Selection(run=run or "", kinds=kinds), limit)
 
 
 def selected_rows(

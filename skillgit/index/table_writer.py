@@ -265,7 +265,9 @@ def _added(
     connection: sqlite3.Connection, repo: Repo, run: str, old: Mapping[str, str], new: Mapping[str, str]
 ) -> list[Recorded] | None:
     """Return the events that came since; None if the run has to be read again."""
-    before, after = (_sources(repo, run, tips) for tips in (old, new))
+    before, after = (
+        {source.ref.local: source.tip for source in history.sources(repo, run, tips)} for tips in (old, new)
+    )
     if not before or not all(name in after and _grew(repo, oid, after[name]) for name, oid in before.items()):
         return None
     chain = refs.evidence_ref(run)
@@ -284,11 +286,6 @@ def _added(
         (run,),
     ).fetchone()
     return None if fresh and newest is not None and fresh[0].order <= newest else fresh
-
-
-def _sources(repo: Repo, run: str, tips: Mapping[str, str]) -> dict[str, str]:
-    """Return branch to tip for the branches that the run's history is read from."""
-    return {source.ref.local: source.tip for source in history.sources(repo, run, tips)}
 
 
 def _plans(tips: Mapping[str, str]) -> set[str]:

@@ -244,7 +244,7 @@ class Environment(Protocol):
         """Return the score and the feedback that the optimizer may read, or raise as a rollout does.
 
         It follows a rollout at once and depends on item and trajectory alone, the trajectory's products included. What
-        asks ``judge`` says so (:class:`AsksJudge`).
+        asks ``judge`` says so by a property ``asks_judge``.
         """
         ...
 
@@ -287,16 +287,6 @@ class NeedsMachine(Protocol):
 def check_machine(environment: Environment) -> None:
     if isinstance(environment, NeedsMachine):
         environment.check_machine()
-
-
-@runtime_checkable
-class AsksJudge(Protocol):
-    """What an environment adds whose scores may come from a model."""
-
-    @property
-    def asks_judge(self) -> bool:
-        """Whether the scorer asks the judge, with the options that the environment was made with."""
-        ...
 
 
 def asks_judge(environment: Environment) -> bool:

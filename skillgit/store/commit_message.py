@@ -155,13 +155,9 @@ def _read_flips(paragraph: str) -> dict[str, tuple[str, ...]]:
     for name, ids in entries.items():
         if not all(ids.split(", ")):
             raise TrailerError(f"'{name}: {ids[:60]}' is not a list of items", hint="skillgit fsck")
-    return {
-        name: tuple(map(_decoded, entries[name].split(", "))) if name in entries else () for name in ("fixed", "broken")
-    }
-
-
-def _decoded(item: str) -> str:
-    return _ENCODED.sub(_character, item) if "%" in item else item
+    names = ("fixed", "broken")
+    rows = {name: entries[name].split(", ") if name in entries else () for name in names}
+    return {name: tuple(_ENCODED.sub(_character, item) for item in items) for name, items in rows.items()}
 
 
 def _character(code: re.Match[str]) -> str:

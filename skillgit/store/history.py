@@ -21,7 +21,6 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from skillgit.domain.event import Event
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.gate_decision import Decision
 from skillgit.errors import HistoryError
@@ -209,18 +208,14 @@ def derived_refs(run: str, records: Iterable[Recorded], commits: Mapping[int, st
     """Return the derived refs that ``records`` imply, and their targets; ``commits`` has those of all versions."""
     targets: dict[str, str] = {}
     for record in records:
-        version = record.event.new_version
+        event, version = record.event, record.event.new_version
         if version is not None:
             targets[refs.version_tag(run, version)] = record.commit
-        if _is_new_best(record.event):
+        is_best = event.version is not None and event.decision is Decision.ACCEPT_NEW_BEST
+        if is_best or event.kind is EventKind.RUN_STARTED:
             best = record.commit if version is not None else commits.get(record.at, record.commit)
             targets[refs.best_branch(run)] = best
     return targets
-
-
-def _is_new_best(event: Event) -> bool:
-    is_best = event.version is not None and event.decision is Decision.ACCEPT_NEW_BEST
-    return is_best or event.kind is EventKind.RUN_STARTED
 
 
 def derived_moves(

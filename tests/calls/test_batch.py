@@ -16,7 +16,7 @@ from skillgit.calls.pricing import half
 from skillgit.calls.route import QUESTION
 from skillgit.domain.cost import Caps
 from skillgit.errors import BudgetError, ProviderFailureError, RefusalError, StoppedError
-from skillgit.plugin.backend import Batches, Price
+from skillgit.plugin.backend import Batches, Image, Message, Price, Text
 from skillgit.plugin.registry import load_backend
 
 TEXTS = [f"question {number}" for number in range(6)]
@@ -143,9 +143,44 @@ def test_a_billed_refusal_in_a_batch_is_settled_and_charged_once(tmp_path, backe
     with wire_server() as wire:
         assert run(wire, tmp_path, backend, work)[0] == 2
         asked = len(wire.log())
+        assert all(entry.batched for entry in wire.log() if entry.dialect), "what is settled is not asked live"
         with pytest.raises(RefusalError):
             run(wire, tmp_path, backend, lambda calls: ask(calls, "forbidden"))
         assert len(wire.log()) == asked
+
+
+@pytest.mark.parametrize(
+    ("room", "picture", "sizes"),
+    [
+        ((4, 999), "", [4, 2]),
+        ((9, 48), "", [3, 3]),
+        ((9, 47), "", [2, 2, 2]),
+        ((9, 64), "16 of them, Base", [2, 2, 2]),
+        ((9, 1), "", [1] * 6),
+    ],
+)
+def test_a_batch_holds_as_many_calls_as_have_room_and_one_at_least(tmp_path, monkeypatch, room, picture, sizes):
+    async def work(door):
+        batches = []
+        backend = door.routes["target"].backend
+        send = type(backend).send_batch
+
+        async def seen(self, mark, requests):
+            batches.append(len(requests))
+            return await send(self, mark, requests)
+
+        monkeypatch.setattr(type(backend), "send_batch", seen)
+        parts = [
+            (Text(text=text), *([Image(media_type="image/png", data=picture)] if picture else ())) for text in TEXTS
+        ]
+        questions = [[Message(role="user", parts=part)] for part in parts]
+        await asyncio.gather(*(door.call("target", "rollout", q, draw=(n,)) for n, q in enumerate(questions)))
+        return batches
+
+    monkeypatch.setattr(batch_module, "MOST_CALLS", room[0])
+    monkeypatch.setattr(batch_module, "MOST_CHARACTERS", room[1])  # "user: question 0" has 16
+    with wire_server() as wire:
+        assert run(wire, tmp_path, "openai_chat", work)[0] == sizes
 
 
 @both_providers

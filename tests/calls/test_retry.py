@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -71,7 +73,10 @@ def test_a_quota_that_is_used_up_for_today_is_not_waited_for():
 def test_pauses_lie_between_what_was_asked_for_and_the_ceiling(attempt, retry_after, first_ceiling, seed):
     seconds = pause(attempt, retry_after, chance(seed), first_ceiling=first_ceiling)
     least = max(retry_after or 0.0, 0.0)
-    assert least <= seconds <= least + min(LAST_CEILING_S, first_ceiling * 2.0 ** min(attempt - 1, 16))
+    most = least + min(LAST_CEILING_S, first_ceiling * 2.0 ** min(attempt - 1, 16))
+    assert least <= seconds <= most
+    longest = SimpleNamespace(uniform=lambda _, high: high)
+    assert pause(attempt, retry_after, longest, first_ceiling=first_ceiling) == most
 
 
 def test_pauses_of_equal_calls_differ():

@@ -22,7 +22,7 @@ import skillgit.domain.proposal
 import skillgit.domain.protected_regions
 from skillgit.app.history.plumbing import SCHEMA
 from skillgit.domain import event as events
-from skillgit.domain.event_kinds import TRAITS, EventKind
+from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.untrusted.model_text import SkillText
 from skillgit.store.trailer_table import KINDS, MEASUREMENT, NEEDED, TRAILERS, Record, ValueForm
 
@@ -47,7 +47,7 @@ PLAIN = {str: "string", SkillText: "string", int: "integer", float: "number", bo
 def reference() -> str:
     parts: dict[type, None] = {}
     lines = ["| kind | what happened |", "|---|---|"]
-    lines += [f"| `{kind}` | {TRAITS[kind].meaning.removesuffix('.')} |" for kind in EventKind]
+    lines += [f"| `{kind}` | {kind.meaning.removesuffix('.')} |" for kind in EventKind]
     lines += ["", "### Fields of events", "", "| field | type | on | meaning |", "|---|---|---|---|"]
     hints = typing.get_type_hints(events.Event, localns=WORDS)
     lines += [fact_row(name, hints[name], parts) for name in events.FACTS] + [""]

@@ -53,6 +53,15 @@ def test_an_answer_beside_words_of_its_question_is_found_in_any_split(text, item
     assert leak(text) == (item, LeakKind.ANSWER)
 
 
+@pytest.mark.parametrize("items", [0, 1, 2])
+def test_a_name_ties_an_answer_only_if_no_other_item_has_it(items):
+    others = [
+        (f"te-{n}", Split.TEST, Secrets(answers=("New York",), inputs=(f"Which {word} never sleeps?", "It is large.")))
+        for n, word in enumerate(["city", "harbour"][:items], 4)
+    ]
+    assert (find_leak(build_index([*ROWS, *others]), "- Broadway -> New York", "") is None) is (items > 0)
+
+
 @pytest.mark.parametrize(
     "text",
     [

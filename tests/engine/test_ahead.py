@@ -87,6 +87,14 @@ def test_what_fails_ahead_fails_nothing_and_is_asked_again_by_the_step():
     assert history[1].event.kind is EventKind.ACCEPTED
 
 
+class Stuck(Straggler):
+    async def complete(self, request):
+        reply = await super().complete(request)
+        if target_on("train")(request):
+            await asyncio.Event().wait()
+        return reply
+
+
 def test_a_baseline_that_fails_takes_what_runs_ahead_along():
     class Failing(ToyEnvironment):
         async def rollout(self, item, skill, target):
@@ -94,13 +102,6 @@ def test_a_baseline_that_fails_takes_what_runs_ahead_along():
             if item.id == "selection7":
                 raise ConfigError("no such item", hint="")
             return made
-
-    class Stuck(Straggler):
-        async def complete(self, request):
-            reply = await super().complete(request)
-            if target_on("train")(request):
-                await asyncio.Event().wait()
-            return reply
 
     made = prepared(Stuck(), environment=Failing(), train=ONE_STEP)
 
@@ -113,13 +114,6 @@ def test_a_baseline_that_fails_takes_what_runs_ahead_along():
 
 
 def test_closing_ends_what_runs_ahead_of_a_step_that_nobody_asks_for():
-    class Stuck(Straggler):
-        async def complete(self, request):
-            reply = await super().complete(request)
-            if target_on("train")(request):
-                await asyncio.Event().wait()
-            return reply
-
     made = prepared(Stuck(), train=ONE_STEP)
 
     async def main() -> tuple[int, int]:

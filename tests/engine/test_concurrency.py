@@ -25,7 +25,8 @@ def test_results_stand_in_the_order_of_the_inputs_whatever_finishes_first():
     assert asyncio.run(main()) == [0, 10, 20, 30]
 
 
-def test_no_more_than_the_limit_is_in_the_making():
+@pytest.mark.parametrize("is_shared", [False, True])
+def test_no_more_than_the_limit_is_in_the_making_also_where_two_share_it(is_shared):
     busy = peak = 0
 
     async def work(value: int) -> int:
@@ -36,7 +37,12 @@ def test_no_more_than_the_limit_is_in_the_making():
         busy -= 1
         return value
 
-    asyncio.run(ordered(work, list(range(20)), limit=3))
+    async def main() -> None:
+        slots = asyncio.Semaphore(3) if is_shared else 3
+        work_lists = [ordered(work, range(9), limit=slots) for _ in range(1 + is_shared)]
+        await (both(*work_lists) if is_shared else work_lists[0])
+
+    asyncio.run(main())
     assert peak == 3
 
 
@@ -88,25 +94,6 @@ def test_tasks_of_a_growing_group_may_start_more_and_a_failure_is_raised_bare():
     with pytest.raises(KeyError):
         asyncio.run(main())
     assert done == [1, 2, 3, 4, 5]
-
-
-def test_slots_can_be_shared():
-    busy = peak = 0
-
-    async def work(value: int) -> int:
-        nonlocal busy, peak
-        busy += 1
-        peak = max(peak, busy)
-        await asyncio.sleep(0)
-        busy -= 1
-        return value
-
-    async def main() -> None:
-        slots = asyncio.Semaphore(3)
-        await both(ordered(work, range(9), limit=slots), ordered(work, range(9), limit=slots))
-
-    asyncio.run(main())
-    assert peak == 3
 
 
 def test_both_cancels_the_other_side():

@@ -43,26 +43,39 @@ def test_no_edit_of_an_optimizer_reaches_the_frontmatter(op):
     assert len([request for request in backend.requests if request.model == "target"]) == 3 * 8
 
 
-def test_a_candidate_with_another_frontmatter_is_skipped_as_invalid_before_its_first_rollout(monkeypatch):
+def _other_description(document):
+    return document.replace("description: Toy.", "description: amber")
+
+
+def _second_frontmatter(document):
+    head, body = document.split("\n# ", 1)
+    return f"{head}\n---\nname: toy\ndescription: Again.\n---\n# {body}"
+
+
+@pytest.mark.parametrize(
+    ("tamper", "title"),
+    [
+        (_other_description, "invalid: the frontmatter is not that of the base"),
+        (_second_frontmatter, "invalid: there are two frontmatters"),
+    ],
+)
+def test_a_candidate_with_another_frontmatter_is_skipped_as_invalid_before_its_first_rollout(
+    monkeypatch, tamper, title
+):
     """Code that broke the rule would meet the guard: here it is broken on purpose."""
     carry_out = skillopt.carry_out
 
     async def tampering(*args, **kwargs):
         candidate = await carry_out(*args, **kwargs)
-        text = candidate.application.skill.document.replace("description: Toy.", "description: amber")
-        return _with_document(candidate, text)
+        return _with_document(candidate, tamper(candidate.application.skill.document))
 
     monkeypatch.setattr(skillopt, "carry_out", tampering)
     backend, history = run_with({"op": "append", "content": "- amber"})
-    assert [transition.event.kind for transition in history] == [
-        EventKind.RUN_STARTED,
-        EventKind.SKIPPED,
-        EventKind.RUN_FINISHED,
-    ]
-    assert history[1].event.title == "invalid: the frontmatter is not that of the base"
-    assert len([request for request in backend.requests if request.model == "target"]) == 3 * 8, (
-        "baseline, batch and test"
-    )
+    kinds = [EventKind.RUN_STARTED, EventKind.SKIPPED, EventKind.RUN_FINISHED]
+    assert [transition.event.kind for transition in history] == kinds
+    assert history[1].event.title == title
+    of_target = [request for request in backend.requests if request.model == "target"]
+    assert len(of_target) == 3 * 8, "baseline, batch and test"
 
 
 def _with_document(candidate, text):
@@ -113,21 +126,3 @@ DESCRIBED = SEED.document.replace("description: Toy.", 'description: "Plays a ga
 )
 def test_a_description_may_change_where_it_is_named_and_nothing_else(text, files, is_refused):
     assert (refused(text, *files) is not None) == is_refused
-
-
-def test_a_candidate_with_a_second_frontmatter_is_never_measured(monkeypatch):
-    carry_out = skillopt.carry_out
-
-    async def tampering(*args, **kwargs):
-        candidate = await carry_out(*args, **kwargs)
-        head, body = candidate.application.skill.document.split("\n# ", 1)
-        return _with_document(candidate, f"{head}\n---\nname: toy\ndescription: Again.\n---\n# {body}")
-
-    monkeypatch.setattr(skillopt, "carry_out", tampering)
-    _, history = run_with({"op": "append", "content": "- amber"})
-    assert [transition.event.kind for transition in history] == [
-        EventKind.RUN_STARTED,
-        EventKind.SKIPPED,
-        EventKind.RUN_FINISHED,
-    ]
-    assert history[1].event.title == "invalid: there are two frontmatters"

@@ -91,7 +91,7 @@ def test_only_of_items_that_steps_show_the_optimizer_learns_that_words_and_answe
     asked = [message.text for r in backend.requests if r.model == "optimizer" for message in r.messages]
     own = {leaking(item)["content"], json.dumps(leaking(item))}
     complaints = [text for text in asked if "leak:" in text]
-    assert complaints
+    assert any("say it without them" in text for text in complaints), "who proposes it may mend it"
     for text in complaints:
         rest = text
         for words in own:

@@ -4,9 +4,10 @@ import json
 import re
 
 import pytest
+from toy import ToyEnvironment
 
 from skillgit.domain.document_rewrite import UpdateMode
-from skillgit.engine.prompt_sections import NAMES, prompt
+from skillgit.engine.prompt_sections import NAMES, conversation, prompt
 from skillgit.engine.replies import DIALECTS, BudgetReply, RankReply, RewriteReply, parse
 
 SCHEMAS = {"budget": BudgetReply, "rank": RankReply, "rank_suggestions": RankReply, "rewrite": RewriteReply}
@@ -46,6 +47,13 @@ def test_only_who_names_the_kind_of_failures_sees_the_taxonomy_and_none_asks_for
     assert all(("{taxonomy}" in prompt(name)) == ("kind and cause" in prompt(name)) for name in NAMES)
     for name in NAMES:
         assert not re.search(r"\b(gold|ground truth|reference answer)s?\b", prompt(name), re.IGNORECASE), name
+
+
+@pytest.mark.parametrize("environment", [None, ToyEnvironment()])
+def test_what_is_sent_has_the_taxonomy_of_the_environment_in_its_place(environment):
+    instructions = conversation("analyse_failures", environment, ())[0].text
+    taxonomy = environment.taxonomy() if environment else ""
+    assert instructions.startswith(prompt("analyse_failures").replace("{taxonomy}", taxonomy).rstrip())
 
 
 def test_whole_texts_are_asked_for_with_their_placeholders():

@@ -14,6 +14,7 @@ from skillgit.domain.cost import Cost
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.run_state import advance, begin, fold
 from skillgit.index import queries
+from skillgit.index.log_filter import Selection
 from skillgit.index.refresh import open_index
 from skillgit.store.history_reader import read_commit, read_new, read_run
 from skillgit.store.repo import Repo
@@ -70,7 +71,7 @@ def test_an_edit_tells_its_author_and_has_no_score_until_it_is_measured(repo):
         assert (row.kind, row.version, row.base, row.step, row.author) == ("edited", 2, 1, 2, "Ada")
         assert (row.score, row.delta) == (None, None)
         assert (row.title, row.is_head, row.is_best) == ("mend v1", True, False)
-        assert queries.log_rows(index, RUN, words="mend")[0].commit == row.commit
+        assert queries.selected_rows(index, Selection(run=RUN, words="mend"))[0].commit == row.commit
 
         story.measured(0.75)
         chronicle.waiting = story.events[-1:]

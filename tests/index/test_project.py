@@ -79,7 +79,7 @@ def test_text_is_found_by_the_beginnings_of_its_words():
     index = indexed(recorded(told_story().events))
 
     def found(words):
-        return [row.kind for row in queries.log_rows(index, None, words=words)]
+        return [row.kind for row in queries.selected_rows(index, Selection(words=words))]
 
     assert found("feet 1") == ["accepted"]
     assert found("MISM") == ["rejected", "rejected", "accepted"]
@@ -92,7 +92,7 @@ def test_text_is_found_by_the_beginnings_of_its_words():
 
 def test_events_can_be_chosen():
     index = indexed(recorded(told_story().events))
-    assert len(queries.log_rows(index, RUN, with_rejected=False)) == 7
+    assert len(queries.selected_rows(index, Selection(run=RUN, with_rejected=False))) == 7
     assert [row.step for row in queries.log_rows(index, RUN, kinds=frozenset({"rejected"}))] == [4, 2]
     assert [row.kind for row in queries.log_rows(index, RUN, limit=2)] == ["run-finished", "reverted"]
     assert queries.log_rows(index, "other") == ()

@@ -5,7 +5,7 @@ from sample_run import RUN, write_run
 
 from skillgit.app.upkeep.run_checks import check_run
 from skillgit.errors import RevisionNotFoundError
-from skillgit.store import refs
+from skillgit.store import history_reader, refs
 from skillgit.store.repair import repair_run
 from skillgit.store.repo import Repo
 
@@ -40,6 +40,14 @@ def test_tags_and_best_that_moved_are_found_and_mended(repo, history, git) -> No
     assert all(problem.repairable for problem in problems)
     assert len(repair_run(repo, RUN)) == 4
     assert check_run(repo, RUN) == []
+    assert repair_run(repo, RUN) == []
+
+
+def test_an_event_that_was_written_before_its_branch_moved_is_made_visible(repo, history, git) -> None:
+    git("update-ref", refs.run_branch(RUN), history[-1].parents[0])
+    assert history_reader.read_run(repo, RUN) == history[:-1]
+    assert any("written and not shown" in sentence for sentence in repair_run(repo, RUN))
+    assert history_reader.read_run(repo, RUN) == history
     assert repair_run(repo, RUN) == []
 
 

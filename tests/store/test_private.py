@@ -33,8 +33,9 @@ def as_somebody_else(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "somebody-else"))
 
 
-def test_what_is_one_s_own_stays(git_dir):
+def test_what_is_one_s_own_stays(git_dir, state):
     assert own_folder(git_dir) is None
+    assert not state.exists(), "who only looks leaves no key"
     folder = private_folder(git_dir)
     (folder / "ledger.db").write_text("mine")
     assert private_folder(git_dir) == own_folder(git_dir) == folder
@@ -136,7 +137,7 @@ def test_the_key_is_the_user_s_alone(git_dir, state):
 
 
 @pytest.mark.parametrize("name", ["seal", "key"])
-@pytest.mark.parametrize("odd", ["fifo", "endless", "folder"])
+@pytest.mark.parametrize("odd", ["fifo", "endless", "folder", "short"])
 def test_a_seal_or_key_that_is_no_plain_file_is_none(git_dir, state, name, odd):
     folder = private_folder(git_dir)
     place = folder / name if name == "seal" else state / "skillgit" / name
@@ -148,6 +149,8 @@ def test_a_seal_or_key_that_is_no_plain_file_is_none(git_dir, state, name, odd):
             place.symlink_to("/dev/zero")
         case "folder":
             place.mkdir()
+        case "short":
+            place.write_bytes(b"short")
     if name == "seal":
         assert private_folder(git_dir) == folder
         assert own_folder(git_dir) == folder

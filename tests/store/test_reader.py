@@ -12,6 +12,7 @@ from skillgit.errors import FormatVersionError, HistoryError, RevisionNotFoundEr
 from skillgit.store import history_reader, refs
 from skillgit.store.event_writer import RunWriter
 from skillgit.store.evidence import read_evidence
+from skillgit.store.history import sources
 from skillgit.store.repo import Repo
 
 if TYPE_CHECKING:
@@ -51,6 +52,14 @@ def test_checking_out_the_accepted_line_of_a_clone_hides_nothing(repo, history, 
     git_in(cloned, "branch", f"run/{RUN}", f"origin/run/{RUN}")
 
     assert history_reader.read_run(cloned, RUN) == history
+
+
+def test_what_other_runs_have_changes_nothing(repo, history) -> None:
+    tips = repo.tips()
+    others = {name.replace(RUN, "other"): tip for name, tip in tips.items()}
+    others |= {name.replace("refs/heads/", "refs/remotes/origin/"): tip for name, tip in others.items()}
+    assert sources(repo, RUN, tips | others) == sources(repo, RUN, tips) != []
+    assert history
 
 
 def test_side_branches_of_a_remote_that_went_another_way_are_left_out(repo, tmp_path) -> None:

@@ -9,6 +9,7 @@ import pytest
 from program import git
 
 from skillgit.errors import ConflictError
+from skillgit.store.ignore_rules import ignore_rules
 from skillgit.store.repo import Repo
 
 BRANCH = "refs/heads/run/a"
@@ -63,3 +64,19 @@ def test_work_trees_are_those_that_git_lists_seen_from_each_of_them(tmp_path, la
         _, *words = shlex.split(refusal.value.hint.partition(";")[0])
         git(*words, cwd=home)
     repo.check_movable(BRANCH)
+
+
+@pytest.mark.parametrize(
+    ("folder", "ignored"),
+    [(".", ["a.tmp"]), ("skill", ["a.own", "a.tmp"]), ("left-out", ["a.own"]), ("../outside", ["a.own"])],
+)
+def test_rules_hold_where_git_says_and_a_folder_that_is_left_out_has_its_own(tmp_path, folder, ignored):
+    root = tmp_path / "repository"
+    git("init", "-q", root, cwd=tmp_path)
+    (root / ".gitignore").write_text("*.tmp\n/left-out\n")
+    for name in ("skill", "left-out", "../outside"):
+        (root / name).mkdir()
+        (root / name / ".gitignore").write_text("*.own\n")
+    place = (root / folder).resolve()
+    with ignore_rules(place) as rules:
+        assert [name for name in ("a.own", "a.tmp", "a.md") if rules.ignores(place / name)] == ignored

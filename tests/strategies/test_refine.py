@@ -71,6 +71,7 @@ def test_looks_are_small_and_at_train_items_only_and_say_what_their_rollouts_say
                 assert look["fixed"] == [item for item in after if after[item] > before[item]]
                 assert look["broken"] == [item for item in after if after[item] < before[item]]
                 assert look["gain"] == sum(after.values()) - sum(before[item] for item in after)
+                assert "partial" not in look, "the toy scores no parts of an answer"
                 total += 1
     assert total > 5
 

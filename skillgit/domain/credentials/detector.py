@@ -126,8 +126,8 @@ def cut_out(text: str, credentials: Iterable[FoundCredential]) -> str:
 def _found(text: str, least: Certainty, depth: int) -> list[FoundCredential]:
     credentials = [*_shapes(text)]
     for start, end, meaning in decoded(text):
-        if depth < _MOST_DEPTH and (inner := _found_within(meaning, depth + 1)):
-            credentials.append(FoundCredential(start, end, inner.kind, Certainty.CERTAIN))
+        if depth < _MOST_DEPTH and (inner := _found(meaning, Certainty.CERTAIN, depth + 1)):
+            credentials.append(FoundCredential(start, end, inner[0].kind, Certainty.CERTAIN))
     sightings = merged(credentials)
     ends = [sighting.end for sighting in sightings]
     for respelling in respellings(text) if depth == 0 else ():
@@ -140,22 +140,12 @@ def _found(text: str, least: Certainty, depth: int) -> list[FoundCredential]:
     if least is Certainty.LIKELY:
         credentials += _likely(text)
         for respelling in respellings(text):
-            if _is_escaped(respelling.text, text):
+            if len(text) - len(respelling.text) > 2 * text.count("\n"):  # more than its lines joined
                 for credential in _likely(respelling.text):
                     start, end = respelling.origin(credential.start, credential.end)
                     if text[start:end] != respelling.text[credential.start : credential.end]:
                         credentials.append(replace(credential, start=start, end=end))
     return credentials
-
-
-def _is_escaped(spelling: str, text: str) -> bool:
-    """Say whether a respelling is more than the text with its lines joined."""
-    return len(text) - len(spelling) > 2 * text.count("\n")
-
-
-def _found_within(meaning: str, depth: int) -> FoundCredential | None:
-    credentials = _found(meaning, Certainty.CERTAIN, depth)
-    return credentials[0] if credentials else None
 
 
 def merged(credentials: Iterable[FoundCredential]) -> list[FoundCredential]:

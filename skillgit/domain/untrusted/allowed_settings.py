@@ -32,16 +32,8 @@ def _text(pattern: re.Pattern[str]) -> Callable[[object], bool]:
     return lambda value: isinstance(value, str) and pattern.fullmatch(value) is not None
 
 
-def _patterns(value: object) -> bool:
-    return isinstance(value, list) and all(map(_text(_PATTERN), value))
-
-
-def _names(value: object) -> bool:
-    return isinstance(value, list) and all(map(_word, value))
-
-
-def _stop_texts(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(entry, str) and len(entry) <= _LONGEST_STOP for entry in value)
+def _list_of(check: Callable[[object], bool]) -> Callable[[object], bool]:
+    return lambda value: isinstance(value, list) and all(map(check, value))
 
 
 def _flag(value: object) -> bool:
@@ -111,9 +103,9 @@ TAKEN: Mapping[str, Callable[[object], bool]] = {
     "env.prompt_field": _text(_FIELD),
     "env.problem_version": _text(_WORDS),
     "gate.pinned": lambda value: isinstance(value, str) and value.startswith("type:"),  # every other value is a path
-    "optimizer.files": _patterns,
-    "train.strategies": _names,
-    "model.target_stop": _stop_texts,
+    "optimizer.files": _list_of(_text(_PATTERN)),
+    "train.strategies": _list_of(_word),
+    "model.target_stop": _list_of(lambda entry: isinstance(entry, str) and len(entry) <= _LONGEST_STOP),
 }
 """Key to what values a stranger's configuration may give it; every other key needs the user's own word."""
 

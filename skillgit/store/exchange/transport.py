@@ -20,9 +20,9 @@ from skillgit.store.repo import Repo
 from skillgit.store.trunk import trunk
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class _Case:
-    signs: re.Pattern[str]
+    signs: str  # a pattern of what git says, in any case
     sentence: str
     hint: str
     nameless: str = ""
@@ -30,46 +30,39 @@ class _Case:
     pushes: bool | None = None  # whether it is about what is sent, or about what is fetched; None for both
 
 
-def _case(
-    signs: str, sentence: str, hint: str, *, nameless: str = "", missing: bool = False, pushes: bool | None = None
-) -> _Case:
-    pattern = re.compile(signs, re.IGNORECASE)
-    return _Case(signs=pattern, sentence=sentence, hint=hint, nameless=nameless, missing=missing, pushes=pushes)
-
-
 _FORBIDDEN = r"error: 403|Permission to \S+ denied|Write access to repository not granted|not allowed to push|read-only"
 
 
 _CASES = (
-    _case(
+    _Case(
         r"terminal prompts disabled|could not read (?:Username|Password)|no askpass|No such device or address",
         "{remote} asks for a name and a password, and there is no terminal to type them",
         "let git remember them: git help credentials; or use an ssh address: git remote set-url {remote} URL",
         nameless="let git remember them: git help credentials; or use an ssh address",
     ),
-    _case(
+    _Case(
         r"Authentication failed|Invalid username or (?:password|token)|HTTP Basic: Access denied|error: 401",
         "{remote} refused the name, the password or the token",
         "correct what git remembers (git help credentials); many hosts take a token in place of the password",
     ),
-    _case(
+    _Case(
         r"Permission denied \(|Host key verification failed|no matching host key",
         "{remote} refused the ssh key, or this machine does not know the host's key",
         "try it by hand: ssh -T HOST",
     ),
-    _case(
+    _Case(
         _FORBIDDEN,
         "{remote} lets you read, but not write",
         "ask its owner for the right to push, or push to a repository of your own: git remote add NAME URL",
         pushes=True,
     ),
-    _case(
+    _Case(
         _FORBIDDEN,
         "{remote} does not let you read it",
         "ask its owner for access, or correct the name and password that git remembers: git help credentials",
         pushes=False,
     ),
-    _case(
+    _Case(
         r"Repository not found|repository '[^']*' (?:not found|does not exist)|does not appear to be a git repository"
         r"|error: 404|invalid gitfile format|project you were looking for could not be found",
         "there is no repository at {remote}, or you may not see it",
@@ -77,18 +70,18 @@ _CASES = (
         nameless="correct the address, or ask its owner to let you see it",
         missing=True,
     ),
-    _case(
+    _Case(
         r"SSL certificate|certificate (?:verify failed|verification)|server certificate|TLS|SSL_",
         "the certificate of {remote} cannot be trusted",
         "git help config explains http.sslCAInfo",
     ),
-    _case(
+    _Case(
         r"hung up unexpectedly|unexpected disconnect|early EOF|RPC failed|Connection reset|Broken pipe|Empty reply"
         r"|Recv failure|transfer closed|invalid index-pack output|error: 5\d\d",
         "the connection to {remote} broke",
         "run it again: what has arrived stays, and what has not is sent again",
     ),
-    _case(
+    _Case(
         r"Could not resolve|Failed to connect|Couldn't connect|Connection refused|Connection timed out|No route to host"
         r"|Network is unreachable|Name or service not known|unable to look up",
         "{remote} cannot be reached",
@@ -121,7 +114,7 @@ def refusal(remote: str, words: str, *, has_name: bool = True, pushes: bool = Fa
             hint="git clone --no-checkout URL DIR brings the history alone; skillgit pull in DIR then makes its runs",
         )
     for case in _CASES:
-        if case.pushes in {None, pushes} and case.signs.search(words):
+        if case.pushes in {None, pushes} and re.search(case.signs, words, re.IGNORECASE):
             advice = case.hint if has_name else case.nameless or case.hint
             hint = advice.format(remote=quote(remote))
             return RemoteError(case.sentence.format(remote=remote), hint=hint, missing=case.missing)

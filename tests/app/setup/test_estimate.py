@@ -291,7 +291,10 @@ def test_a_training_that_always_goes_on_makes_all_planned_calls():
     assert calls["target", "rollout"] >= 24 - 4, "of a step after a slow update, some are known"
     for stage in ("meta_reflect", "probe"):
         assert calls["optimizer", stage] >= 3
-    assert calls["optimizer", "slow_update"] + calls["optimizer", "meta_skill"] >= 3
+    [slow] = [row.calls for row in plan.stages if (row.role, row.stage) == ("optimizer", "slow update")]
+    assert calls["optimizer", "slow_update"] + calls["optimizer", "meta_skill"] == slow - 1, (
+        "the last epoch keeps no memory"
+    )
 
 
 @pytest.mark.parametrize("repeats", [1, 3])
@@ -304,6 +307,25 @@ def test_a_candidate_that_changes_every_item_takes_all_planned_repeats(repeats):
     )
     wanted = [row.calls for row in plan.stages if row.role == "target" and row.stage in STAGES["target", "selection"]]
     assert calls["target", "selection"] == sum(wanted) == 5 * (2 + 2 * repeats)
+
+
+@pytest.mark.parametrize("use_gate", [True, False])
+@pytest.mark.parametrize("guidance", [True, False])
+def test_a_plan_repeats_every_measurement_that_a_gate_decides_on(use_gate, guidance):
+    environment = Counted()
+    environment.counts = dict.fromkeys(Split, 4)
+    _, planner, _ = training(
+        ToyBackend(),
+        environment,
+        train={"num_epochs": 3, "batch_size": 2, "placebo": 2},
+        optimizer={"use_meta_reflect": True, "salvage": True, "slow_update_gate_with_selection": guidance},
+        gate={"repeats": 2},
+        evaluation={"use_gate": use_gate},
+    )
+    rows = {(row.role, row.stage): row.calls for row in planned(planner).stages}
+    gates = ["meta reflect", *(["guidance"] if guidance else ())]
+    gates += ["selection", "salvage", "placebo"] if use_gate else []
+    assert rows["target", "repeats"] == 2 * 2 * sum(rows["target", stage] for stage in gates)
 
 
 def test_a_plan_has_rows_for_the_judge():

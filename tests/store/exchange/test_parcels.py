@@ -4,8 +4,20 @@ import pytest
 from sample_run import RUN
 
 from skillgit.store import refs
-from skillgit.store.exchange.sending import RejectedMode, parcel, snapshot, surpassed, usual
+from skillgit.store.exchange.sending import (
+    RefState,
+    RefusalCause,
+    RejectedMode,
+    SentRef,
+    held_with,
+    parcel,
+    snapshot,
+    surpassed,
+    unpushed,
+    usual,
+)
 from skillgit.store.history import extended, fold, read_attic
+from skillgit.store.repo import first_parents
 
 BRANCHES = [refs.rejected_branch(RUN, step) for step in (2, 5)]
 PLACE = refs.attic_ref(RUN)
@@ -43,6 +55,30 @@ def test_the_attic_goes_on_from_the_one_that_is_there(repo, history):
 def test_evidence_goes_if_it_is_asked_for(repo):
     packed = parcel(repo, RUN, snapshot(repo), {}, RejectedMode.NONE, plan=PLAN, evidence=True)
     assert packed.hidden == {refs.plan_ref(RUN): PLAN, refs.evidence_ref(RUN): repo.tip(refs.evidence_ref(RUN))}
+
+
+def test_what_is_hidden_stays_with_the_lines_of_its_run():
+    def sent(run, state):
+        return SentRef(ref=f"refs/x/{run}/{state}", run=run, state=state, new="a" * 40)
+
+    lines = [sent("one", RefState.PUSHED), sent("one", RefState.REJECTED), sent("two", RefState.PUSHED)]
+    hidden = [sent(run, state) for run in ("one", "two") for state in RefState]
+    held = [update.ref for update in held_with(hidden, lines) if update.cause is RefusalCause.HELD]
+    assert held == [f"refs/x/one/{RefState.PUSHED}"]
+
+
+@pytest.mark.parametrize(("here", "there"), [(0, 0), (0, 2), (1, 0), (1, 3)])
+def test_a_run_is_unpushed_by_what_its_line_has_and_the_remote_has_not(repo, git, history, here, there):
+    line = refs.run_branch(RUN)
+    tips = [str(commit.id) for commit in first_parents(repo, repo.tip(line))]
+    git("remote", "add", "origin", "https://example.org/x")
+    git("update-ref", refs.tracking("origin", line), tips[there])
+    git("update-ref", line, tips[here])
+    ahead = int(git("rev-list", "--count", f"{tips[there]}..{tips[here]}"))
+    assert [run.commits for run in unpushed(repo)] == [ahead] * (here < there)
+    git("update-ref", "-d", refs.tracking("origin", line))
+    assert [run.commits for run in unpushed(repo)] == [None]
+    assert history
 
 
 def test_candidates_travel_as_they_did_before():
