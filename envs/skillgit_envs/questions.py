@@ -140,12 +140,12 @@ class VisualQuestions(ShortAnswers):
     def __init__(self, options: Mapping[str, str | float | bool], root: Path) -> None:
         super().__init__(options, root)
         own = None if self._brings_data else self._folder / "data"
-        self._image_dir = root / str(self._options["image_dir"]) if self._options["image_dir"] else own
+        self._image_dir = root / self._text("image_dir") if self._options["image_dir"] else own
         self._image_paths: dict[str, Path] = {}
 
     @property
     def _shaping(self) -> Sequence[object]:
-        return [str(self._options["image_detail"])]
+        return [self._text("image_detail")]
 
     def item(self, row: Row, content: dict[str, Any], folder: Path) -> Item | None:
         content["pictures"] = [self._found(row, name, folder) for name in content["images"]]
@@ -182,7 +182,7 @@ class VisualQuestions(ShortAnswers):
         return self.pictures(item)
 
     def pictures(self, item: Item) -> tuple[Image, ...]:
-        detail = str(self._options["image_detail"]).replace("auto", "")
+        detail = self._text("image_detail").replace("auto", "")
         return tuple(self._image(name, detail) for name in self._names(item))
 
     def _names(self, item: Item) -> Sequence[str]:

@@ -111,11 +111,10 @@ def fields_hint(environment: str) -> str:
     return f"skillgit plugins {environment} lists the fields of an item"
 
 
-class PackagedEnvironment(ABC):
-    """An environment whose data, prompts and seed skill are next to its file, or in the folder of its name in here.
+class ShippedEnvironment(ABC):
+    """An environment whose prompts and seed skill are next to its file, or in the folder of its name in here.
 
     A subclass has ``info``, ``digest``, ``rollout`` and ``score`` (:class:`skillgit.plugin.environment.Environment`).
-    Rows become items by the ``rows`` of its card, and by ``item`` where these do not say all.
     """
 
     info: EnvironmentInfo
@@ -123,7 +122,18 @@ class PackagedEnvironment(ABC):
     def __init__(self, options: Mapping[str, str | float | bool], root: Path) -> None:
         self._options = option_values(self.info, options)
         self._root = root
-        self._wording = PromptWording(str(self._options.get("prompts", PromptWording.OWN)))
+
+    def _text(self, name: str) -> str:
+        """Return an option as a text."""
+        return str(self._options[name])
+
+    @abstractmethod
+    def _load(self) -> Splits:
+        """Return the items that the options name, or those that come with the environment."""
+
+    @cached_property
+    def _splits(self) -> Splits:
+        return self._load()
 
     def items(self, split: Split) -> Sequence[Item]:
         return self._splits[split]
@@ -133,6 +143,29 @@ class PackagedEnvironment(ABC):
 
     def taxonomy(self) -> str:
         return self._prompt_file("taxonomy")
+
+    def target_prompt(self) -> str:
+        """Return the system prompt and the user's turn, with ``{skill}`` and ``{question}`` in their places."""
+        return self._prompt_file("system")
+
+    @cached_property
+    def _folder(self) -> Path:
+        own = Path(getfile(type(self))).parent
+        return own if (own / "prompts").is_dir() else Path(__file__).parent / self.info.name
+
+    def _prompt_file(self, name: str, wording: PromptWording = PromptWording.OWN) -> str:
+        return prompt_file(self._folder, name, wording)
+
+
+class PackagedEnvironment(ShippedEnvironment):
+    """An environment that reads rows of data, which come with it unless the options name others.
+
+    Rows become items by the ``rows`` of its card, and by ``item`` where these do not say all.
+    """
+
+    def __init__(self, options: Mapping[str, str | float | bool], root: Path) -> None:
+        super().__init__(options, root)
+        self._wording = PromptWording(str(self._options.get("prompts", PromptWording.OWN)))
 
     def call_bounds(self, item: Item) -> CallBounds:
         """Return how many calls a rollout takes: one for each reply of the target, and those of the judge."""
@@ -168,35 +201,21 @@ class PackagedEnvironment(ABC):
         return Item(id=content.pop("id"), task_type=content.pop("task_type", "default"), content=content)
 
     def _load(self) -> Splits:
-        """Return the items that the options name, or those that come with the environment."""
         return load_splits(self._options, self._root, self._folder / "data", self._read)
-
-    @cached_property
-    def _splits(self) -> Splits:
-        return self._load()
 
     @cached_property
     def _sandbox(self) -> Sandbox:
         """Where programs of this environment run, as ``env.sandbox`` says."""
         from skillgit.sandbox import Mode, Sandbox  # noqa: PLC0415 - slow to import, and most environments need none
 
-        return Sandbox(Mode(str(self._options["sandbox"])))
-
-    @cached_property
-    def _folder(self) -> Path:
-        own = Path(getfile(type(self))).parent
-        return own if (own / "prompts").is_dir() else Path(__file__).parent / self.info.name
+        return Sandbox(Mode(self._text("sandbox")))
 
     @property
     def _brings_data(self) -> bool:
         """Whether the options name data, in place of those that come with the environment."""
         return bool(self._options["data_path"] or self._options["split_dir"])
 
-    def _prompt_file(self, name: str, wording: PromptWording = PromptWording.OWN) -> str:
-        return prompt_file(self._folder, name, wording)
-
     def target_prompt(self) -> str:
-        """Return the system prompt and the user's turn, with ``{skill}`` and ``{question}`` in their places."""
         return self._prompt_file("system", self._wording)
 
     def _system(self, skill: Skill) -> str:

@@ -228,7 +228,7 @@ class ALFWorld(PackagedEnvironment):
         if folder is None:
             return self._of_rows()
         if self._options["split_mode"] == "ratio":
-            ratio, seed = str(self._options["split_ratio"]), int(self._options["split_seed"])
+            ratio, seed = self._text("split_ratio"), int(self._options["split_seed"])
             splits = check(divide(_of_folder(folder, folder), ratio, seed))
         else:
             splits = check({split: _of_folder(part, folder) for split, part in _split_folders(folder)})
@@ -259,7 +259,7 @@ class ALFWorld(PackagedEnvironment):
     @property
     def _games(self) -> Path:
         """The folder that the names of games begin at."""
-        return self._folder_of_games or games.data_root(str(self._options["data_root"]), self._root)
+        return self._folder_of_games or games.data_root(self._text("data_root"), self._root)
 
     @property
     def _most_replies(self) -> int:

@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from skillgit.domain.evaluation import Scored, Split
+from skillgit.domain.evaluation import Scored
 from skillgit.domain.ids import short_digest
 from skillgit.domain.leaks import Secrets
 from skillgit.domain.skill import Skill
@@ -23,13 +23,13 @@ from skillgit.errors import ConfigError, DataError, EnvironmentFaultError, Sandb
 from skillgit.plugin.backend import ModelAccess
 from skillgit.plugin.card import read_card
 from skillgit.plugin.data_rows import raise_all
-from skillgit.plugin.environment import Judge, Target, option_values
-from skillgit.plugin.seed_folder import read_skill, write_files
+from skillgit.plugin.environment import Judge, Target
+from skillgit.plugin.seed_folder import write_files
 from skillgit.plugin.splits import Splits, load_splits
 from skillgit.sandbox import Mode, Sandbox
 from skillgit.sandbox.mechanisms import bubblewrap_program
 from skillgit_envs.harbor.trial_process import INSTALL, TrialProcess, TrialProcessError
-from skillgit_envs.shipped_environment import prompt_file
+from skillgit_envs.shipped_environment import ShippedEnvironment
 
 RULES = 1  # raised whenever the same trial may get another score
 RESULT = "result.json"  # the product that says to the scorer how the trial ended
@@ -49,14 +49,13 @@ _PASSED_ON = (
 """Variables that containers, networks and caches need; the keys of models stay here."""
 
 
-class Harbor:
+class Harbor(ShippedEnvironment):
     """Tasks of Harbor's, each a trial in a container; its verifier scores."""
 
     info = read_card(Path(__file__).parent)
 
     def __init__(self, options: Mapping[str, str | float | bool], root: Path) -> None:
-        self._options = option_values(self.info, options)
-        self._root = root
+        super().__init__(options, root)
         self._arguments = {name: self._json(name) for name in ("agent_args", "environment_args")}
         self._folders: dict[str, Path] = {}
         if not 0 < float(self._options["full_reward"]) < math.inf or not math.isfinite(float(self._options["pass_at"])):
@@ -69,9 +68,6 @@ class Harbor:
                 raise ConfigError(message, hint=error.hint) from error
         if "/" in (kinds := self._text("variables")) or "=" in kinds:
             raise ConfigError("env.variables has names only", hint="such as env.variables='MODAL_TOKEN_ID'")
-
-    def _text(self, name: str) -> str:
-        return str(self._options[name])
 
     def _json(self, name: str) -> dict[str, Any]:
         try:
@@ -94,11 +90,7 @@ class Harbor:
             ["harbor", RULES, *chosen, *self._arguments.values(), modules, bool(self._options["root_filesystem"])]
         )
 
-    def items(self, split: Split) -> Sequence[Item]:
-        return self._splits[split]
-
-    @cached_property
-    def _splits(self) -> Splits:
+    def _load(self) -> Splits:
         if not (self._options["data_path"] or self._options["split_dir"]):
             hint = "set env.data_path to a folder of tasks; `harbor dataset download` brings those of the registry"
             raise ConfigError("harbor brings no tasks of its own", hint=hint)
@@ -114,16 +106,6 @@ class Harbor:
         if folder_digest(folder) != item.content["sha256"]:
             raise EnvironmentFaultError(f"the task {folder} has changed", hint="start a new run")
         return folder
-
-    def seed_skill(self) -> Skill:
-        return read_skill(Path(__file__).parent / "skills" / self.info.name)
-
-    def taxonomy(self) -> str:
-        return prompt_file(__package__, "taxonomy")
-
-    def target_prompt(self) -> str:
-        """Return what is known of an agent's prompt: how it comes by the skill."""
-        return prompt_file(__package__, "system")
 
     def secrets(self, item: Item) -> Secrets:
         return task_secrets(self._folder_of(item), str(item.content["instruction"]))

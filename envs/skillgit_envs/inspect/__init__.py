@@ -17,8 +17,8 @@ from skillgit.domain.skill import Skill
 from skillgit.domain.trajectory import Item, Trajectory
 from skillgit.errors import ConfigError, DataError, EnvironmentFaultError
 from skillgit.plugin.card import read_card
-from skillgit.plugin.environment import CallBounds, Judge, Target, option_values
-from skillgit.plugin.seed_folder import read_skill, write_files
+from skillgit.plugin.environment import CallBounds, Judge, Target
+from skillgit.plugin.seed_folder import write_files
 from skillgit.plugin.splits import Splits, first_items, split_items
 from skillgit_envs.inspect.asked_roles import asked_roles, is_grader
 from skillgit_envs.inspect.attempt import JUDGE, PLAYER, SampleRun, entered, register
@@ -32,7 +32,7 @@ from skillgit_envs.inspect.task import (
     scored,
     task_arguments,
 )
-from skillgit_envs.shipped_environment import prompt_file
+from skillgit_envs.shipped_environment import ShippedEnvironment
 
 if TYPE_CHECKING:
     from inspect_ai.scorer import Scorer
@@ -43,13 +43,13 @@ _LONGEST_EXPLANATION = 4000
 _PLAYERS = {"judge": JUDGE, "target": PLAYER}
 
 
-class InspectEnvironment:
+class InspectEnvironment(ShippedEnvironment):
     """Samples of a task as items; each rollout is a sample of one open evaluation (:mod:`.evaluation`)."""
 
     info = read_card(Path(__file__).parent)
 
     def __init__(self, options: Mapping[str, str | float | bool], root: Path) -> None:
-        self._options, self._root = option_values(self.info, options), root
+        super().__init__(options, root)
         self._scale = ValueScale.parse(self._text("scale"))
         self._arguments = task_arguments(self._text("task_args"))
         self._roles = _roles(self._text("roles"))
@@ -57,9 +57,6 @@ class InspectEnvironment:
         self._feed: Feed | None = None
         if int(self._options["limit"]) < 0:
             raise ConfigError(f"env.limit is {self._options['limit']}", hint="0 uses all items")
-
-    def _text(self, name: str) -> str:
-        return str(self._options[name])
 
     @cached_property
     def _task(self) -> InspectTask:
@@ -117,11 +114,7 @@ class InspectEnvironment:
         scale = [self._scale.least, self._scale.most]
         return short_digest(["inspect", SCORER, self._task.identity, scale, dict(self._players), *texts])
 
-    def items(self, split: Split) -> Sequence[Item]:
-        return self._splits[split]
-
-    @cached_property
-    def _splits(self) -> Splits:
+    def _load(self) -> Splits:
         if self._text("split_field"):
             return first_items(self._by_field(self._task.items), int(self._options["limit"]))
         return split_items(lambda: self._task.items, self._options, self._root, source=self._task.name)
@@ -134,16 +127,6 @@ class InspectEnvironment:
                 raise DataError(f"the metadata of {item.id} has no {name}", hint="leave env.split_field empty")
             parts[Split.parse(str(metadata[name]))].append(item)
         return {split: tuple(part) for split, part in parts.items()}
-
-    def seed_skill(self) -> Skill:
-        return read_skill(Path(__file__).parent / "skills" / self.info.name)
-
-    def taxonomy(self) -> str:
-        return prompt_file(Path(__file__).parent, "taxonomy")
-
-    def target_prompt(self) -> str:
-        """Return where the skill is; what is around it is the task's."""
-        return prompt_file(Path(__file__).parent, "system")
 
     def description(self) -> tuple[str, str]:
         """Return what the task says of itself, and which scorer decides."""
@@ -177,7 +160,7 @@ class InspectEnvironment:
             return
         register()
         self._feed = feed = Feed()
-        self._folder = TemporaryDirectory(prefix="skillgit-inspect-skill-")
+        self._skill_folder = TemporaryDirectory(prefix="skillgit-inspect-skill-")
         players = {role: _PLAYERS[player] for role, player in self._players.items()}
         task = feeding(self._task, self._scorer, players, feed)
         self._evaluation = await OpenEvaluation.join(task, feed)
@@ -187,7 +170,7 @@ class InspectEnvironment:
         evaluation, feed, self._evaluation, self._feed = self._evaluation, self._feed, None, None
         if evaluation is not None and feed is not None:
             await evaluation.leave(feed)
-            self._folder.cleanup()
+            self._skill_folder.cleanup()
 
     async def rollout(self, item: Item, skill: Skill, target: Target) -> Trajectory:
         """Let the task's solver or agent work on a sample, whose model is ``target``."""
@@ -216,7 +199,7 @@ class InspectEnvironment:
     def _skill_tool(self, skill: Skill) -> Any:  # noqa: ANN401 - of the extra
         from inspect_ai.tool import skill as skill_tool  # noqa: PLC0415 - of the extra
 
-        folder = Path(self._folder.name, skill.digest, skill.name)
+        folder = Path(self._skill_folder.name, skill.digest, skill.name)
         if not folder.exists():
             folder.parent.mkdir(exist_ok=True)
             write_files(folder, skill.files, skill.executable)

@@ -79,7 +79,7 @@ class MathVerse(RightOrWrong, VisualQuestions):
 
     def __init__(self, options: Mapping[str, str | float | bool], root: Path) -> None:
         super().__init__(options, root)
-        self._version = str(self._options["problem_version"]) if self._brings_data else ""
+        self._version = self._text("problem_version") if self._brings_data else ""
 
     @property
     def _grading(self) -> Sequence[str]:

@@ -115,12 +115,12 @@ class OfficeQA(Questions):
 
     def __init__(self, options: Mapping[str, str | float | bool], root: Path) -> None:
         super().__init__(options, root)
-        self._scorer, self._tolerance = str(self._options["scorer"]), float(self._options["tolerance"])
+        self._scorer, self._tolerance = self._text("scorer"), float(self._options["tolerance"])
         if not 0 <= self._tolerance < 1:
             problem = f"env.tolerance is {self._tolerance}; it must be at least 0 and below 1"
             raise ConfigError(problem, hint="0.05 is 5 %")
         self._own, self._oracle = self._options["scope"] == "item", bool(self._options["oracle_pages"])
-        documents = str(self._options["docs_dir"])
+        documents = self._text("docs_dir")
         if not documents and self._brings_data:
             raise ConfigError("env.docs_dir is not set", hint="it names the folder of the documents of your data")
         self._corpus = Corpus(root / documents if documents else self._folder / "data" / "bulletins")

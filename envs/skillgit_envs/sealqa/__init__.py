@@ -105,15 +105,15 @@ class SealQA(Questions):
 
     def __init__(self, options: Mapping[str, str | float | bool], root: Path) -> None:
         super().__init__(options, root)
-        self._mode = QuestionMode(str(self._options["mode"]))
+        self._mode = QuestionMode(self._text("mode"))
         self._documents = int(self._options["documents"]) if self._mode is QuestionMode.DOCUMENTS else 0
         if self._documents not in {0, *HAYSTACKS}:
             raise ConfigError(f"env.documents is {self._documents}", hint=f"it is one of {HAYSTACKS}")
         self._provider: Provider | None = None
         if self._mode is QuestionMode.SEARCH:
-            name, most = str(self._options["search_path"]), int(self._options["search_max_num_results"])
+            name, most = self._text("search_path"), int(self._options["search_max_num_results"])
             path = root / name if name else None if self._brings_data else self._folder / "data" / "pages"
-            self._provider = provider_of(str(self._options["search"]), path, search_of(self._options), most)
+            self._provider = provider_of(self._text("search"), path, search_of(self._options), most)
         self._in_folder = self._mode is QuestionMode.DOCUMENTS and self._options["documents_in"] == "folder"
 
     @property
@@ -147,7 +147,7 @@ class SealQA(Questions):
 
     def _read(self, files: Sequence[Path]) -> Sequence[Item]:
         """Return the items of data files, or of those named after ``env.subset``."""
-        subset = str(self._options["subset"])
+        subset = self._text("subset")
         names = {path: {name.lower().replace("-", "_") for name in (path.stem, path.parent.name)} for path in files}
         own = [path for path in files if not subset or subset in names[path]]
         if not own:

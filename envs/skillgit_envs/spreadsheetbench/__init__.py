@@ -93,14 +93,14 @@ class SpreadsheetBench(PackagedEnvironment):
 
     def __init__(self, options: Mapping[str, str | float | bool], root: Path) -> None:
         super().__init__(options, root)
-        self._mode, self._turns = str(self._options["mode"]), int(self._options["max_turns"])
+        self._mode, self._turns = self._text("mode"), int(self._options["max_turns"])
         self._seconds = float(self._options["program_timeout"])
         if self._turns < 1 or self._seconds <= 0:
             problem = "env.max_turns and env.program_timeout must be above 0"
             raise ConfigError(problem, hint="the defaults are 30 and 120")
-        self._rule = RULES[str(self._options["scorer"])]
+        self._rule = RULES[self._text("scorer")]
         own = None if self._brings_data else self._folder / "data"
-        self._data_root = root / str(self._options["data_root"]) if self._options["data_root"] else own
+        self._data_root = root / self._text("data_root") if self._options["data_root"] else own
         self.cases: dict[str, tuple[WorkbookCase, ...]] = {}  # by the id of their item
 
     @property

@@ -91,13 +91,13 @@ class SWEBench(Questions):
     @property
     def _python(self) -> str:
         """The Python that has the package; empty for the one that runs this."""
-        folder = str(self._options["grader_environment"])
+        folder = self._text("grader_environment")
         return str(self._root / folder / "bin" / "python") if folder else ""
 
     @cached_property
     def _engine(self) -> Engine:
         """Where this environment runs; the tasks that come with it have no image, so that ``auto`` is the sandbox."""
-        name = EngineName(str(self._options["engine"]))
+        name = EngineName(self._text("engine"))
         if name is EngineName.AUTO:
             programs = (EngineName.DOCKER, EngineName.PODMAN) if self._brings_data else ()
             name = next(filter(answers, programs), EngineName.SANDBOX)
@@ -131,7 +131,7 @@ class SWEBench(Questions):
         return splits
 
     def _read(self, files: Sequence[Path]) -> Sequence[Item]:
-        return super()._read(own_files(files, str(self._options["dataset_name"])))
+        return super()._read(own_files(files, self._text("dataset_name")))
 
     def item(self, row: Row, content: dict[str, Any], folder: Path) -> Item | None:
         return super().item(row, completed(row, content), folder)

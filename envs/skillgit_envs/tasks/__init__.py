@@ -147,8 +147,8 @@ class Tasks(PackagedEnvironment):
 
     def __init__(self, options: Mapping[str, str | float | bool], root: Path) -> None:
         super().__init__(options, root)
-        self._tools, self._turns = str(self._options["tools"]), int(self._options["max_turns"])
-        if str(self._options["extract"]) not in {"", *EXTRACTORS}:
+        self._tools, self._turns = self._text("tools"), int(self._options["max_turns"])
+        if self._text("extract") not in {"", *EXTRACTORS}:
             raise ConfigError(f"env.extract is '{self._options['extract']}'", hint=f"known are {', '.join(EXTRACTORS)}")
         for name in ("max_turns", "check_timeout", "tool_timeout"):
             if float(self._options[name]) <= 0:
@@ -183,7 +183,7 @@ class Tasks(PackagedEnvironment):
 
     def _by_column(self) -> Splits:
         """Return the items divided by their rows' ``split``, at any ratio; nothing if no row has one."""
-        whole, limit = str(self._options["data_path"]), int(self._options["limit"])
+        whole, limit = self._text("data_path"), int(self._options["limit"])
         if not whole or self._options["split_mode"] != "ratio" or limit < 0:
             return {}
         items, assignment = self._read(data_files(self._root / whole)), self._reader.splits

@@ -53,14 +53,14 @@ class Trigger(PackagedEnvironment):
 
     def __init__(self, options: Mapping[str, str | float | bool], root: Path) -> None:
         super().__init__(options, root)
-        self._client, self._repeats = str(self._options["client"]), int(self._options["repeats"])
+        self._client, self._repeats = self._text("client"), int(self._options["repeats"])
         self._window = int(self._options["window"])
         if self._repeats < 1 or self._window < 0:
             raise ConfigError("env.repeats is at least 1, and env.window at least 0", hint="leave them out")
 
     @cached_property
     def _library(self) -> Mapping[str, LibrarySkill]:
-        name = str(self._options["library"])
+        name = self._text("library")
         folder = self._root / name if name else self._folder / "library"
         library = read_library(folder)
         if not library:
