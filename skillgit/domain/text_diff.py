@@ -363,8 +363,8 @@ class DiffExcerpt:
 class DiffAllowance:
     """The room that is left for differences; the first ones are served first."""
 
-    def __init__(self, characters: int = DIFFERENCES) -> None:
-        self._left = characters
+    def __init__(self) -> None:
+        self._left = DIFFERENCES
 
     def take(self, files: tuple[FileDiff, ...]) -> DiffExcerpt:
         """Return as much of ``files`` as has room, whole lines from the first one on."""

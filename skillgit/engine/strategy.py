@@ -282,14 +282,7 @@ class TrainSearch(Search):
         """Return the base with the edits of ``draft``, however many they are, and what happened to each."""
         return update(self.skill, draft, None, edit_lint(self.session, self.skill))
 
-    def propose(
-        self,
-        draft: Draft,
-        rollouts: Sequence[Rollout] = (),
-        edits: Sequence[Edit] | None = None,
-        *,
-        joined: int | None = None,
-    ) -> Proposal:
+    def propose(self, draft: Draft, rollouts: Sequence[Rollout] = (), edits: Sequence[Edit] | None = None) -> Proposal:
         """Return the base with ``edits`` of ``draft``, all by default, as a candidate that rests on ``rollouts``.
 
         Edits that do not fit are left out, and so are the last ones where the step's budget does not go so far.
@@ -307,7 +300,6 @@ class TrainSearch(Search):
             candidate=RewriteResult(application=self.applied(choice)),
             budget=EditBudget(limit=quota, by=BudgetSource.NONE if quota is None else BudgetSource.SCHEDULE),
             losses=losses,
-            joined=joined,
         )
 
 

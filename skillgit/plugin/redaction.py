@@ -90,9 +90,9 @@ def redact_json(value: object) -> object:
     return Redactor.now().json(value)
 
 
-def credentials(text: str, least: Certainty = Certainty.CERTAIN) -> tuple[str, ...]:
+def credentials(text: str) -> tuple[str, ...]:
     """Return every credential that :func:`redact` would take out of ``text``, each once."""
-    return values_of(text, Redactor.now(least).find(text))
+    return values_of(text, Redactor.now().find(text))
 
 
 def values_of(text: str, spans: Iterable[FoundCredential]) -> tuple[str, ...]:
