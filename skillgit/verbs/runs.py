@@ -31,8 +31,8 @@ class RunsRequest(OfSkill, OfPast):
     come last.
 
     A CONDITION is a key, a sign (= > < >= <=) and a value: model=qwen, state=running, test>=.5, cost<2. Texts need to
-    contain the value only; a state is running, stopped, or how the run ended. Text without a sign is looked for in
-    names, skills, states, environments, models, tags and notes. Runs match every CONDITION.
+    contain the value only; a state is running, stopped, not begun, or how the run ended. Text without a sign is
+    looked for in names, skills, states, environments, models, tags and notes. Runs match every CONDITION.
     """
 
     sort: Annotated[str, Opt("Sort by KEY; -KEY for highest first", metavar="KEY")] = ""

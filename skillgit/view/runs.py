@@ -37,8 +37,9 @@ def test_gain(row: RunRow) -> float | None:
 
 
 def state(row: RunRow) -> str:
-    """Return ``running``, ``stopped``, or how the run ended."""
-    return "running" if row.running_pid is not None else row.outcome or "stopped"
+    """Return ``running``, ``stopped``, ``not begun`` as a fork that nobody trained, or how the run ended."""
+    has_begun = row.steps or row.calls or row.reused
+    return "running" if row.running_pid is not None else row.outcome or ("stopped" if has_begun else "not begun")
 
 
 def _tokens(row: RunRow) -> int:
@@ -92,7 +93,7 @@ def outcome(row: RunRow) -> Cell:
         words = f"running, pid {row.running_pid}{rehearsal}"
         return Cell(words, style=Style.RUNNING, link=("run", row.name, "live"))
     if not row.outcome:
-        return Cell(f"stopped{rehearsal}")
+        return Cell(f"{state(row)}{rehearsal}")
     return Cell(row.words, style=Style.ACCEPTED if row.outcome == "improved" else None)
 
 

@@ -68,6 +68,7 @@ def test_a_fork_names_its_run_and_the_next_command(skillgit):
     assert done.text.startswith(f"run other begins at {RUN}/v3 · hard .8000 · ")
     assert "skillgit train --run other" in done.text
     assert skillgit("fork", f"{RUN}/v3", "other").code == 4
+    assert skillgit("runs", "--filter", "state=not begun", "--plain").text.startswith("other\t"), "nobody stopped it"
 
 
 @pytest.mark.parametrize(("default", "other"), [(True, RUN), (False, "b")])

@@ -84,6 +84,18 @@ def test_an_item_shows_both_trajectories_and_the_way_to_the_next(repository, cli
         assert address("run", RUN, "items", name, a="v0", b="v1") in page
 
 
+@pytest.mark.parametrize("name", ["v1", "r1", "r2"])
+def test_a_key_leads_to_the_next_item_that_the_newer_side_fails_be_it_a_version_or_a_candidate(
+    repository, client, name
+):
+    items = [row["item"] for row in printed(repository, "items", RUN)["items"]]
+    scores = {row["item"]: row["after"] for row in printed(repository, "show", f"{RUN}/{name}")["items"]}
+    failures = [item for item in items if scores[item] is not None and scores[item] < 1]
+    assert len(failures) > 1
+    page = client.get(address("run", RUN, "items", failures[0], a="v0", b=name)).text
+    assert re.search(rf'items/{failures[1]}\?[^"]*" data-hotkey="n"', page)
+
+
 def test_an_id_with_a_slash_is_one_name_and_an_unknown_version_is_refused(client):
     page = client.get(address("run", RUN, "items", "no/such%2Fitem"))
     assert page.status_code == 404

@@ -170,23 +170,22 @@ class Way(NamedTuple):
     query: Mapping[str, Any]
 
 
-def _way(visit: Visit) -> tuple[Way, ItemTable]:
-    selection = _selection(visit)
+def _way(visit: Visit) -> Way:
     if visit.value("rev"):
         choice = chosen_items(visit)
         state = {name: choice["state"].get(name, "") for name in ("items", "sort")}
         items = [row.item for row in choice["rows"]]
         words = f"Comparison of {' and '.join(choice['names'])}: {state['items']}"
-        return Way(words, ("compare",), items, {"rev": visit.values("rev"), **state}), selection.table
+        return Way(words, ("compare",), items, {"rev": visit.values("rev"), **state})
+    selection = _selection(visit)
     words, items = f"Items: {selection.facet.words}", [line.item for line in selection.rows]
-    return Way(words, ("run", selection.table.run, "items"), items, selection.query), selection.table
+    return Way(words, ("run", selection.table.run, "items"), items, selection.query)
 
 
-def _failing(table: ItemTable, name: str) -> set[str]:
-    """Return the items that the version ``name`` does not solve; of a candidate that the table lacks, none."""
-    index = next((index for index, column in enumerate(table.columns) if column.name == name), None)
-    cells = {line.item: line.cells[index] for line in table.rows} if index is not None else {}
-    return {item for item, cell in cells.items() if cell is not None and cell.solved is False}
+def _failing(visit: Visit, revision: str, items: Sequence[str]) -> set[str]:
+    """Return those of ``items`` that a version or a candidate does not solve."""
+    replies = item_replies(visit.workspace, [revision], items)
+    return {item for item, (reply,) in replies.items() if reply.is_solved is False}
 
 
 def _found(phrase: str) -> Callable[[str], Markup]:
@@ -218,8 +217,8 @@ def item_page(visit: Visit) -> Answer:
         *attempts
     ]
     a, b = (versions[0] or (ends or [*attempts])[0], versions[1] or (ends or [*attempts])[-1])
-    way, table = _way(visit)
-    order, failing = way.items, _failing(table, b)
+    way = _way(visit)
+    order, failing = way.items, _failing(visit, f"{story.run}/{b}", way.items)
     number = order.index(item) if item in order else None
     before, behind = (order[:number], order[number + 1 :]) if number is not None else ((), order)
     first_solved, share = who_solves(story)

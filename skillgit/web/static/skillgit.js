@@ -192,7 +192,8 @@ function zoom(figure) {
     if (event.target !== figure || event.ctrlKey || event.metaKey || event.altKey) return;
     const width = last - first;
     const parts = { "+": [first + width / 4, last - width / 4], "-": [first - width / 2, last + width / 2], ArrowLeft: [first - Math.min(first, width / 2), last - Math.min(first, width / 2)], ArrowRight: [first + width / 2, last + width / 2], 0: [null, null] }[event.key];
-    if (!parts || (event.key === "+" && width <= 2)) return;
+    // whole steps and calls cannot be divided
+    if (!parts || (event.key === "+" && width <= (svg.dataset.unit === "dollars" ? 0.01 : 2))) return;
     event.preventDefault();
     show(...parts);
   });
