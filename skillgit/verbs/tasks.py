@@ -23,6 +23,7 @@ from skillgit.view.text import inert
 with loaded_on_use():
     from skillgit.app.setup import plan as plans
     from skillgit.app.setup import skill_tasks
+    from skillgit.app.skill_format import seed
     from skillgit.app.sources import draft_review, harvest, plugin_evals, tasks, tasks_draft
     from skillgit.app.sources.sessions import session as sessions
     from skillgit.view import deliveries
@@ -111,7 +112,9 @@ def _draft(session: TerminalSession, request: DraftRequest) -> Answer[object]:
     is_path = request.subject and (path.exists() or not _NAME.fullmatch(request.subject))
     name = (path.parent if path.suffix else path).resolve().name if is_path else request.subject
     if kind == SESSIONS:
-        name = name or skill_tasks.name_of_meant(session.workspace)
+        if is_path:
+            seed.read_seed(path)
+        name = name if is_path else skill_tasks.name_of_meant(session.workspace.asked(OfSkill(skill=name)))
         harvest_result = harvest.harvest(context, replace(request, subject=name))
         if isinstance(harvest_result, plans.Plan):
             return planned(session, harvest_result)

@@ -159,7 +159,7 @@ def harvested(result: Harvested, screen: Screen) -> Iterator[str]:
         yield f"{numbers.plural(result.other_projects, 'other project')} not read; --project DIR allows one"
     if not result.drafts:
         where = f"in {', '.join(map(inert, result.places))}; --all-projects reads all" if result.places else "anywhere"
-        yield f"looked for sessions {where}"
+        yield f"looked for sessions {f'in {inert(result.source)}' if result.source else where}"
         if result.sessions and not result.is_met:
             yield f"no session that was read names a skill {one_line(result.path.parent.name)}"
     if result.redacted:

@@ -59,6 +59,7 @@ _MOST_FILES, _MOST_BYTES = 20, 200_000  # that a target is shown
 _MOST_PROJECT_FILES, _MOST_PROJECT_BYTES = 60, 400_000  # that a check has besides
 _MOST_COMMANDS, _SECONDS = 3, 20.0  # that are tried for a draft, and that one may take
 _MOST_DIFF = 6_000
+_NAMED = 3  # files that a remark names
 _MOST_COMPARED = 600  # lines of a file, from the first that differs
 _SHOWN = "The files below the folder {} are those of a project, before the work. "
 _HAND_IN = """Hand in every file of the project that you change or add, whole, in a block of code with its path in the \
@@ -93,6 +94,7 @@ class Harvested:
     other_projects: int  # in which sessions were not read
     redacted: int  # different values that were taken out of requests and their files
     places: tuple[str, ...]  # folders whose sessions were looked for; none means all
+    source: str  # the file or folder that was named; empty where sessions were looked for
     is_met: bool  # whether a session names the skill
     unknown: dict[str, int]  # kinds of record that no reader knows, by agent and version
     remarks: tuple[str, ...]
@@ -380,6 +382,9 @@ class _Harvest:
 
     def report(self, drafts: list[HarvestedDraft], cost: Cost | None, reasons: list[str]) -> Harvested:
         refusals = [f"no command was tried: {self._refusal}"] if self._refusal else []
+        if foreign := self._search.foreign:
+            files = f"{len(foreign)} {'file is' if len(foreign) == 1 else 'files are'} neither a session nor in ATIF"
+            refusals.append(f"{files}: {', '.join(foreign[:_NAMED])}{' …' if foreign[_NAMED:] else ''}")
         is_dry_run = self._request.dry_run
         return Harvested(
             path=self._folder / DRAFT_ROWS,
@@ -402,6 +407,7 @@ class _Harvest:
             other_projects=len(self._search.other_projects),
             redacted=len(self._values),
             places=tuple(map(str, self._places)),
+            source=self._request.source.partition(":")[2],
             is_met=any(names_skill(name, self._request.subject) for name in self._names),
             unknown={self.redactor.text(kind): number for kind, number in self._unknown.items()},
             remarks=tuple(map(self.redactor.text, (*self._search.unreadable, *refusals, *reasons))),

@@ -36,7 +36,7 @@ from skillgit.app.sources.sessions.session import (
     whole,
 )
 from skillgit.domain.untrusted.json_limits import DocumentError, loads
-from skillgit.errors import DataError, SkillgitError, UsageError
+from skillgit.errors import DataError, NotFoundError, SkillgitError, UsageError
 from skillgit.files import read_plain
 
 _INTERACTIVE = frozenset({"", "cli", "claude-vscode", "claude-desktop"})
@@ -798,6 +798,7 @@ class SessionSearch:
     snapshot: TreeReader
     other_projects: set[str] = field(default_factory=set)
     unreadable: list[str] = field(default_factory=list)
+    foreign: list[str] = field(default_factory=list)  # names of files that hold neither a session nor a trajectory
     left_out: Counter[NoTurn] = field(default_factory=Counter[NoTurn])
 
     def sessions(self, agent: SessionAgent, home: Path) -> Iterator[AgentSession]:
@@ -813,11 +814,17 @@ class SessionSearch:
         if not path.exists():
             raise UsageError(f"there is no file or folder {path}", hint="name an agent, or a file of sessions")
         files = sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
-        for file in files:
-            if file.suffix in (".db", ".sqlite") and file.name.startswith("opencode"):
-                yield from self.sessions(SessionAgent.OPENCODE, file)
+        databases = [file for file in files if file.suffix in (".db", ".sqlite") and file.name.startswith("opencode")]
+        for file in databases:
+            yield from self.sessions(SessionAgent.OPENCODE, file)
         readable = [file for file in files if file.name.endswith((".json", ".jsonl", ".jsonl.zst"))]
-        by_agent = [(agent, file) for file in readable if (agent := _agent_of(file)) is not None]
+        by_agent = [(_agent_of(file), file) for file in readable]
+        self.foreign += [file.name for agent, file in by_agent if agent is None]
+        if not databases and len(self.foreign) == len(by_agent):
+            raise NotFoundError(
+                f"{path} holds no session of an agent, and no trajectory in ATIF",
+                hint="name the file or folder that does: JSON with the schema_version ATIF-v1.x, or JSON lines",
+            )
         for agent in SessionAgent:
             yield from self._files(agent, (file for kind, file in by_agent if kind is agent))
 

@@ -161,6 +161,7 @@ def test_a_folder_gives_its_trajectories_and_no_other_json(tmp_path):
     search = SessionSearch(projects=(Path("/elsewhere"),), since=0, original=lambda *_: None, snapshot=lambda *_: None)
     sessions = [*search.at(tmp_path)]
     assert [(each.agent, len(each.turns)) for each in sessions] == [(SessionAgent.ATIF, 1)]
+    assert search.foreign == ["result.json"]
     assert len(search.unreadable) == 2
     assert any("broken.json" in sentence for sentence in search.unreadable)
     assert "next.json has the schema_version 'ATIF-v2.0'; ATIF-v1.x can be read" in search.unreadable
@@ -181,11 +182,23 @@ def test_a_correction_in_a_trajectory_becomes_a_draft(tmp_path):
         step("user", "No, it is one more."),
         step("agent", "Now 6.", second),
     ]
-    (tmp_path / "trajectory.json").write_text(json.dumps(trajectory(*steps)))
-    words = ("tasks", "draft", "totals", "--from", f"atif:{tmp_path}/trajectory.json", "--json")
+    job = tmp_path / "job"
+    job.mkdir()
+    (job / "trajectory.json").write_text(json.dumps(trajectory(*steps)))
+    words = ("tasks", "draft", "totals", "--from", f"atif:{job}/trajectory.json", "--json")
     done = json.loads(skillgit(*words, cwd=repository).out)
     (draft,) = done["drafts"]
     assert (draft["agent"], draft["title"]) == ("atif", "Sum 1, 2 and 3 into total.txt.")
     assert "correction" in draft["signals"]
-    refusal = skillgit("tasks", "draft", "totals", "--from", "atif", cwd=repository, code=2)
-    assert "hint: --from atif:PATH" in refusal.err
+    (job / "result.json").write_text('{"reward": 1}')
+    mixed = skillgit("tasks", "draft", "totals", "--from", f"atif:{job}", cwd=repository)
+    assert "1 file is neither a session nor in ATIF: result.json" in mixed.err
+    assert f"looked for sessions in {job}\n" in mixed.out  # the draft is known by now, so there is no other
+    for name, source, code, sentence, hint in (
+        ("totals", "atif", 2, "kept nowhere", "--from atif:PATH"),
+        ("totls", f"atif:{job}", 3, "there is no skill 'totls'", "totals"),
+        ("totals", f"atif:{job}/result.json", 3, "holds no session of an agent", "schema_version ATIF-v1.x"),
+    ):
+        refusal = skillgit("tasks", "draft", name, "--from", source, cwd=repository, code=code).err
+        assert sentence in refusal
+        assert hint in refusal.partition("hint: ")[2]
