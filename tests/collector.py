@@ -56,6 +56,11 @@ class Collector:
         return [span for span in self.spans if span.name.split()[0] == name]
 
 
+def environment(url: str) -> dict[str, str]:
+    """Return the variables by which a command sends to the collector at ``url``."""
+    return {"OTEL_EXPORTER_OTLP_ENDPOINT": url, "OTEL_BSP_SCHEDULE_DELAY": "50"}
+
+
 @contextmanager
 def collector() -> Iterator[Collector]:
     """Collect while the block lasts, on a free port."""

@@ -9,7 +9,7 @@ from collections import Counter
 from contextlib import ExitStack, closing
 
 import pytest
-from collector import collector
+from collector import collector, environment
 from program import QUICK, SKILLGIT, new_repository, run, skillgit
 from wire import Faults, wire_server
 from wire.training import ENVIRONMENT, course, over
@@ -19,7 +19,7 @@ KEY = ENVIRONMENT["OPENAI_API_KEY"]
 
 
 def named(url, **more):
-    return {**ENVIRONMENT, "OTEL_EXPORTER_OTLP_ENDPOINT": url, "OTEL_BSP_SCHEDULE_DELAY": "50", **more}
+    return {**ENVIRONMENT, **environment(url), **more}
 
 
 def charged(repository):
@@ -80,6 +80,46 @@ def test_every_call_of_a_training_and_a_measurement_arrives_once_with_the_tokens
         skillgit("eval", "demo~1", *("--split", "test"), cwd=repository, env=env)
         assert not taken.named("chat")[len(chats) :]
         assert {span.name.split("-")[0] for span in taken.spans[before:]} <= {"invoke_workflow eval", "measure"}
+
+
+def called(name, **arguments):
+    call = {"function_name": name, "tool_call_id": "c", "arguments": arguments}
+    return {"source": "agent", "tool_calls": [call], "observation": {"results": [{"source_call_id": "c"}]}}
+
+
+STEPS = [
+    {"source": "user", "message": "Sum 1, 2 and 3 into sum.txt."},
+    called("Skill", skill="searchqa"),
+    called("Write", file_path="/app/sum.txt", content="5\n"),
+    {"source": "user", "message": "No, it is one more."},
+    called("Write", file_path="/app/sum.txt", content="6\n"),
+]
+ATIF = {"schema_version": "ATIF-v1.7", "session_id": "one", "agent": {"name": "a", "version": "1"}, "steps": STEPS}
+REPLIES = (
+    ("# Draft tasks", json.dumps({"tasks": [{"prompt": "What is 2 + 2?", "answers": ["4"]}]})),
+    ("<outcome>", json.dumps({"criteria": ["It says six."]})),
+)
+ASKING = {
+    "doctor": (("doctor", "demo"), 2),
+    "tasks draft": (("tasks", "draft", "searchqa", "--limit", "1"), 1),
+    "tasks draft --rubric": (("tasks", "draft", "searchqa", "--rubric", "--from", "atif:trajectory.json"), 1),
+}
+
+
+@pytest.mark.parametrize("name", ASKING)
+def test_a_command_that_keeps_no_ledger_sends_each_call_once_with_the_tokens_of_the_provider(name, tmp_path):
+    repository = new_repository(tmp_path / "repository")
+    (repository / "trajectory.json").write_text(json.dumps(ATIF))
+    (words, count) = ASKING[name]
+    with wire_server(scripted=REPLIES) as wire, collector() as taken:
+        judge = ("-o", "model.judge_backend=openai_chat", "-o", "model.judge=analyst")
+        skillgit(*words, *over(wire, "chat"), *judge, cwd=repository, env=named(taken.url))
+        asked = [(entry.model, entry.tokens_in, entry.tokens_out) for entry in wire.log() if entry.delivered]
+        keys = "gen_ai.request.model", "gen_ai.usage.input_tokens", "gen_ai.usage.output_tokens"
+        assert sorted(tuple(span.facts[key] for key in keys) for span in taken.named("chat")) == sorted(asked)
+        assert len(asked) == count
+        (root,) = [span for span in taken.spans if not span.parent]
+        assert root.name.startswith(f"invoke_workflow {name.partition(' --')[0].replace(' ', '-')}-")
 
 
 @pytest.mark.slow

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 import pytest
 from call_graph import asking, reaching
+from collector import collector, environment
 from once import copy_folder
 from program import attempt, refs, skillgit
 from soaking import sampled
@@ -144,12 +145,15 @@ def test_a_dry_run_asks_nobody_and_writes_nothing(name, history):
         3,
     ),
 )
-def test_what_a_plan_says_exactly_is_what_is_asked(name, history, tmp_path):
+def test_what_a_plan_says_exactly_is_what_is_asked_and_each_call_of_it_is_a_span(name, history, tmp_path):
     repository = copy_folder(history, tmp_path / "repository")
     plan = json.loads(skillgit(*name.split(), *DRY[name], "--dry-run", "--json", cwd=repository).out)
-    done = json.loads(skillgit_ends(*name.split(), *DRY[name], "--json", "-q", cwd=repository))
+    with collector() as taken:
+        done = json.loads(
+            skillgit_ends(*name.split(), *DRY[name], "--json", "-q", cwd=repository, env=environment(taken.url))
+        )
     cost = (done.get("decided") or done.get("reproduction") or done)["cost"]["calls"]
-    assert cost <= plan["total"]["calls"]
+    assert cost == len(taken.named("chat")) <= plan["total"]["calls"]
     if plan["total"]["bound"] == "exactly":
         assert cost == plan["total"]["calls"]
     again = json.loads(skillgit(*name.split(), *DRY[name], "--dry-run", "--json", cwd=repository).out)
@@ -157,8 +161,8 @@ def test_what_a_plan_says_exactly_is_what_is_asked(name, history, tmp_path):
         assert (again["total"]["calls"], again["known"]) == (0, plan["rollouts"])
 
 
-def skillgit_ends(*words: str, cwd: Path) -> str:
+def skillgit_ends(*words: str, cwd: Path, env: dict[str, str]) -> str:
     """Return what a command printed, whatever its verdict was."""
-    done = attempt(*words, cwd=cwd)
+    done = attempt(*words, cwd=cwd, env=env)
     assert done.code in {0, 1, 21}, done
     return done.out

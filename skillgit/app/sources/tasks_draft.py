@@ -184,8 +184,17 @@ async def _asked_for_criteria(calls: Calls, rows: Sequence[Row], redact: Callabl
 
 
 def _calls(context: Context, routes: Mapping[str, Route], ledger: Ledger, caps: Caps) -> Calls:
-    random = Random(context.entropy(8))  # noqa: S311 - jitter of retries
-    return Calls(routes=routes, ledger=ledger, caps=caps, sleep=asyncio.sleep, random=random, remark=context.remark)
+    calls = Calls(
+        routes=routes,
+        ledger=ledger,
+        caps=caps,
+        sleep=asyncio.sleep,
+        random=Random(context.entropy(8)),  # noqa: S311 - jitter of retries
+        remark=context.remark,
+        environ=context.environ,
+    )
+    calls.enter(f"tasks-draft-{context.entropy(8).hex()}/draft", Cost())
+    return calls
 
 
 def _routes(context: Context, request: DraftRequest, role: str, need: str) -> Mapping[str, Route]:

@@ -142,8 +142,7 @@ def doctor(
         with Ledger.in_memory() as ledger:
             door = _door(workspace.context, setup, ledger, caps or Caps())
             roles = asyncio.run(_examined(setup, skill, door, call=call))
-        surprises = (setup.routes[role.role].served.surprise(role.answered_by) for role in roles)
-        notes = tuple(dict.fromkeys((*setup.config.notes, *name_warnings(setup), *filter(None, surprises))))
+        notes = tuple(dict.fromkeys((*setup.config.notes, *name_warnings(setup))))
     path = workspace.context.environ.get("PATH")
     programs = [
         Program(name=name, path=next(filter(None, (shutil.which(word, path=path) for word in words)), ""), purpose=text)
@@ -171,16 +170,23 @@ def doctor(
 
 
 def _door(context: Context, setup: Setup, ledger: Ledger, caps: Caps) -> Calls:
-    """Return the door to the models of agents, whose questions are metered here as in a run."""
-    return Calls(
-        routes={role: _shortened(route) for role, route in setup.routes.items() if route.inner is not None},
+    """Return the door to the models that are not on this machine."""
+    door = Calls(
+        routes={role: _shortened(route) for role, route in setup.routes.items() if _is_remote(route)},
         ledger=ledger,
         caps=caps,
         sleep=asyncio.sleep,
         random=Random(context.entropy(8)),  # noqa: S311 - jitter of retries
         policy=CallPolicy(attempts=1),
         remark=context.remark,
+        environ=context.environ,
     )
+    door.enter(f"doctor-{context.entropy(8).hex()}/call", Cost())
+    return door
+
+
+def _is_remote(route: Route) -> bool:
+    return answering(route).backend.info.needs_network
 
 
 def _shortened(route: Route) -> Route:
@@ -189,8 +195,7 @@ def _shortened(route: Route) -> Route:
 
 def _plan(setup: Setup | None, caps: Caps, *, call: bool) -> Plan:
     routes = setup.routes if setup is not None and call else {}
-    answerers = {role: answering(route) for role, route in routes.items()}
-    remote = {role: route for role, route in answerers.items() if route.backend.info.needs_network}
+    remote = {role: answering(route) for role, route in routes.items() if _is_remote(route)}
     tokens = (tokens_of(QUESTION[0].text), 1)
     rows = [row_of(route, role, STAGE, (1, Bound.EXACTLY), tokens, seconds=None) for role, route in remote.items()]
     total = total_of(rows)
@@ -263,14 +268,12 @@ async def _health(health: RoleHealth, route: Route, door: Calls, *, call: bool) 
         if not call or health.is_local:
             return health
         began = monotonic()
+        reply = await door.call(health.role, STAGE, QUESTION, draw=(health.role,))
+        health = replace(health, answers=True, latency_ms=round(1000 * (monotonic() - began)))
         if route.inner is not None:  # what an agent says of its model and its tokens is not looked at
-            await door.call(health.role, STAGE, QUESTION, draw=())
-            return replace(health, answers=True, latency_ms=round(1000 * (monotonic() - began)))
-        with door.traffic.waits.call(route.served.phrase, route.timeout_s):
-            reply = await route.attempt(_shortened(route).request(QUESTION))
-        latency = round(1000 * (monotonic() - began))
+            return health
         is_counted = reply.counted and reply.usage.tokens_in > 0 and reply.usage.tokens_out > 0
-        return replace(health, answers=True, latency_ms=latency, answered_by=reply.model, counted=is_counted)
+        return replace(health, answered_by=reply.model, counted=is_counted)
     except ServiceError as error:
         fault = _fault(health.role, error.message, error.hint)
         return replace(health, answers=False if call else None, fault=fault)
