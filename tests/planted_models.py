@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from skillgit.plugin.backend import Request
 
-RULE = "Answer with the year."
+RULE = "If the passage mentions a year, answer with this year."
 
 
 class Models:

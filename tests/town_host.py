@@ -1,14 +1,21 @@
-"""A repository with two skills and their reviewed tasks, a host for it, and a stand-in for GitHub's program."""
+"""A repository of skills with reviewed tasks, a host for it, and proposals there by processes that may be killed."""
 
 from __future__ import annotations
 
 import json
+import os
+import signal
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from program import git, skillgit
+from once import copy_folder
+from program import git, python, refs, skillgit
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Collection, Sequence
+
+MORTAL = Path(__file__).with_name("mortal.py")
+NEVER = 10**9
 
 TOWN = {
     "mill burn down": "4 May 1871", "bridge open": "12 June 1902", "school close": "30 July 1954",
@@ -50,13 +57,14 @@ def tasks(count: int = 20, asked: str = "When was it?") -> str:
     return "".join(f"{json.dumps(row)}\n" for row in rows)
 
 
-def fill(folder: Path) -> None:
+def fill(folder: Path, names: Sequence[str] = ("county", "town"), rule: str = "Be brief.", rows: str = "") -> None:
+    """Make a repository of skills that say ``rule``, with ``rows`` or the usual tasks for each."""
     repository = folder / "repository"
-    for name in ("county", "town"):
-        (folder / f"{name}.md").write_text(f"# Chronicle of the {name}\n\nAnswer from the text.\n\nBe brief.\n")
+    for name in names:
+        (folder / f"{name}.md").write_text(f"# Chronicle of the {name}\n\nAnswer from the text.\n\n{rule}\n")
         skillgit("init", repository, "--skill", folder / f"{name}.md", cwd=folder)
         (repository / "tasks").mkdir(exist_ok=True)
-        (repository / "tasks" / f"{name}.jsonl").write_text(tasks())
+        (repository / "tasks" / f"{name}.jsonl").write_text(rows or tasks())
     git("config", "user.name", "P", cwd=repository)
     git("config", "user.email", "p@example.org", cwd=repository)
     git("add", "tasks", cwd=repository)
@@ -73,3 +81,30 @@ def make_host(repository: Path, folder: Path) -> Path:
     program.write_text(HOST.format(state=host, origin=host / "origin.git", null="/dev/null"))
     program.chmod(0o755)
     return host
+
+
+def propose(
+    repository: Path, host: Path, *words: str, moment: str = "never", count: int = NEVER, codes: Collection[int] = (0,)
+) -> int:
+    """Propose with a pull request, in a process that kills itself at the ``count``-th ``moment``."""
+    env = {"PATH": f"{host / 'bin'}{os.pathsep}{os.environ['PATH']}", "PLANTED_LOG": str(host / "calls")}
+    if moment == "planted":
+        env["PLANTED_DEATH"] = str(count)
+    command = ("-C", repository, "propose", "--pull-request", "--quiet", *words)
+    done = python(MORTAL, moment, str(count), host / "calls", *command, env=env)
+    assert done.code in {*codes, -signal.SIGKILL}, done
+    return done.code
+
+
+def undisturbed(source: Path, folder: Path, *words: str, codes: Collection[int] = (0,)) -> tuple[object, ...]:
+    """Return the end of a proposal that nothing kills, in a copy of ``source`` with a host."""
+    repository = copy_folder(source, folder / "repository")
+    host = make_host(repository, folder)
+    assert propose(repository, host, *words, codes=codes) in codes
+    return end(repository, host)
+
+
+def end(repository: Path, host: Path) -> tuple[object, ...]:
+    """Return all that counts in the end: refs here and there, what was bought, and what the host was asked to do."""
+    asked = (host / "log").read_text().splitlines()
+    return refs(repository), refs(host / "origin.git"), len((host / "calls").read_text().splitlines()), sorted(asked)

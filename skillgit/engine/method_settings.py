@@ -13,6 +13,7 @@ from skillgit.domain.document_rewrite import ProposalKind, UpdateMode
 from skillgit.domain.evaluation import Metric
 from skillgit.domain.gate_decision import GateRule, NoRegression, Objective
 from skillgit.domain.skill import DOCUMENT, TrainableFiles, pattern_problem
+from skillgit.domain.usefulness import WORTH
 from skillgit.errors import SkillgitError
 from skillgit.lazy import loaded_on_use
 
@@ -285,6 +286,9 @@ class GateSettings(_Section):
         0.05, description="Level of the paired tests: of the paired policy, and of fewer tokens."
     )
     margin: Share = Field(0.0, description="By how much the margin policy wants the score to be greater.")
+    worth: Annotated[float, Field(ge=0.05, le=0.5)] = Field(
+        WORTH, description="The least gain for which propose --model keeps a skill."
+    )
     repeats: Natural = Field(0, description="Extra rollouts of items that differ, before a higher score is believed.")
     no_regression: NoRegression = Field(
         NoRegression.NONE, strict=False, description="Items that may not score lower: none, pinned or all."

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from skillgit.app.proposals.requests import ProposeRequest
+from skillgit.app.workspace.request import refuse_together, refuse_without
 from skillgit.lazy import loaded_on_use
 from skillgit.verbs.measuring import planned
+from skillgit.verbs.output_file import clear_outputs
 from skillgit.verbs.verb import Answer, Effect, TerminalSession, Verb
 
 with loaded_on_use():
@@ -14,7 +16,10 @@ with loaded_on_use():
 
 
 def _propose(session: TerminalSession, request: ProposeRequest) -> Answer[object]:
+    refuse_without(request, "models", "junit")
+    refuse_together(request, "dry_run", "junit")
     if request.models:
+        clear_outputs(session, junit=request.junit)
         with session.watching("measuring") as watcher:
             result = usefulness.judge_usefulness(session.context, request, watcher)
         if isinstance(result, plans.Plan):

@@ -266,13 +266,20 @@ _ANSWERS = {
 
 def proposed(report: ProposeReport, screen: Screen) -> Iterator[str]:
     for index, proposal in enumerate(report.proposals):
-        if index:
-            yield ""
         answer = screen.paint(_ANSWERS[proposal.answer], proposal.answer)
-        yield f"{screen.paint(Style.STRONG, proposal.skill)}  {answer}"
-        if proposal.sentence:
-            yield from wrap(one_line(proposal.sentence), screen.width)
-        yield from facts(_proposal_facts(proposal, report.base, screen), screen, label=8)
+        rows = _proposal_facts(proposal, report.base, screen)
+        yield from _of_skill(proposal, answer, rows, screen, is_first=not index)
+
+
+def _of_skill(
+    entry: SkillProposal | SkillOnModel, answer: str, rows: Iterable[tuple[str, str]], screen: Screen, *, is_first: bool
+) -> Iterator[str]:
+    if not is_first:
+        yield ""
+    yield f"{screen.paint(Style.STRONG, entry.skill)}  {answer}"
+    if entry.sentence:
+        yield from wrap(one_line(entry.sentence), screen.width)
+    yield from facts(rows, screen, label=8)
 
 
 def _proposal_facts(proposal: SkillProposal, base: str, screen: Screen) -> Iterator[tuple[str, str]]:
@@ -312,13 +319,10 @@ def usefulness(report: UsefulnessReport, screen: Screen) -> Iterator[str]:
         new = f"new: {', '.join(map(one_line, each.new))}" if each.new else "none is new"
         yield f"{one_line(each.server)}: {numbers.plural(each.known, 'model')} known, {new}"
     for index, entry in enumerate(report.skills):
-        if index or report.listed:
-            yield ""
         action = f": {screen.paint(_ACTIONS[entry.action], entry.action)}" if entry.compared is not None else ""
-        yield f"{screen.paint(Style.STRONG, entry.skill)}  {one_line(entry.model)}  {entry.answer}{action}"
-        if entry.sentence:
-            yield from wrap(one_line(entry.sentence), screen.width)
-        yield from facts(_usefulness_facts(entry, report.base, screen), screen, label=8)
+        answer = f"{one_line(entry.model)}  {entry.answer}{action}"
+        rows = _usefulness_facts(entry, report.base, screen)
+        yield from _of_skill(entry, answer, rows, screen, is_first=not index and not report.listed)
 
 
 def _usefulness_facts(entry: SkillOnModel, base: str, screen: Screen) -> Iterator[tuple[str, str]]:

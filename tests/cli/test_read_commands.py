@@ -12,6 +12,9 @@ import pytest
 
 from skillgit.app.history.log import Log
 from skillgit.app.history.requests import LogRequest
+from skillgit.app.proposals.usefulness import ListedModels, SkillOnModel, UsefulnessReport
+from skillgit.app.recorded.score_summary import SkillComparison
+from skillgit.app.setup.basis import ResultBasis
 from skillgit.app.setup.environment_profile import (
     EnvironmentProfile,
     ItemField,
@@ -30,11 +33,12 @@ from skillgit.app.setup.plugins import (
 from skillgit.app.sources.data_check import DataCheck, SplitSummary
 from skillgit.app.train.doctor import Checkup, Found, Machine, Program, RoleHealth
 from skillgit.app.upkeep.fsck import Checked
-from skillgit.domain.cost import Caps
+from skillgit.domain.cost import Caps, Cost
 from skillgit.domain.evaluation import Split
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.finding import REPAIR, UNREACHABLE, Finding
 from skillgit.domain.trajectory import Picture, Turn
+from skillgit.domain.usefulness import Advice
 from skillgit.errors import ExitCode, HistoryError
 from skillgit.plugin.backend import BackendInfo, Price
 from skillgit.plugin.environment import CallBounds, EnvironmentInfo, Option, PublicSource, SourceKind
@@ -215,6 +219,56 @@ PROBLEMS = (
 CHECKED = Checked(runs=3, commits=97, problems=PROBLEMS)
 NARROW = Log(run=sample.RUN, rows=(replace(sample.V8, title="言葉の長さ " * 12), sample.R18))
 
+MODELS = UsefulnessReport(
+    base="main",
+    listed=(ListedModels(server="openai_chat 127.0.0.1:8000", known=5, new=("openai_chat/reader-2",)),),
+    skills=(
+        SkillOnModel(
+            skill="skills/town",
+            model="openai_chat/reader-2",
+            answer="harms",
+            action=Advice.RETIRE,
+            sentence="a gain of 0.1 is ruled out at 0.05, and it scores lower than without; 0.0258 is left to gain",
+            text="skills/town/SKILL.md of main (c1dcf19)",
+            basis=ResultBasis(
+                run="small", reason="the default run", target="openai_chat reader-2", data="160 of tasks"
+            ),
+            items=155,
+            of=160,
+            needed=155,
+            score=0.9355,
+            without=0.9742,
+            compared=SkillComparison(
+                name="main",
+                against="none",
+                split="test",
+                metric="hard",
+                n=155,
+                delta=-0.0387,
+                interval=(-0.071, -0.0065),
+                p=0.9713,
+                fixed=("q1",),
+                broken=("q2", "q3"),
+            ),
+            p_worse=0.0112,
+            p_worth=0.0012,
+            branch="retire/town",
+            commit="b" * 40,
+            noted=1,
+            cost=Cost(calls=310, tokens_in=9000, tokens_out=800, usd=0.5),
+        ),
+        SkillOnModel(
+            skill="skills/lake",
+            model="openai_chat/reader-2",
+            sentence="lake has no reviewed tasks",
+            hint="skillgit tasks draft --skill lake",
+            error=ExitCode.USAGE,
+        ),
+    ),
+    cost=Cost(calls=310, tokens_in=9000, tokens_out=800, usd=0.5),
+    exit_code=ExitCode.USAGE,
+)
+
 CASES = {
     "log": (("history.log.log", sample.LOG), ("log",)),
     "log-graph": (("history.log.log", sample.LOG), ("log", "--graph")),
@@ -254,6 +308,14 @@ CASES = {
     ),
     "plugins-strategy": (("setup.environment_profile.described", (STRATEGY,)), ("plugins", "racing")),
     "plugins-backend": (("setup.environment_profile.described", (BACKEND,)), ("plugins", "offline")),
+    "propose-model": (
+        ("proposals.usefulness.judge_usefulness", MODELS),
+        ("propose", "-q", "--model", "new"),
+    ),
+    "propose-model-json": (
+        ("proposals.usefulness.judge_usefulness", MODELS),
+        ("propose", "-q", "--model", "new", "--json"),
+    ),
     "doctor": (("train.doctor.doctor", CHECKUP), ("doctor", "mine.yaml")),
     "doctor-json": (("train.doctor.doctor", CHECKUP), ("doctor", "mine.yaml", "--json")),
     "doctor-machine": (("train.doctor.doctor", MACHINE_ONLY), ("doctor",)),

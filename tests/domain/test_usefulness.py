@@ -80,5 +80,39 @@ def test_what_the_model_leaves_to_gain_decides_between_training_and_removal(room
     assert judged([1.0] * 20 + [0.0] * 40, room=room).action is Advice.KEEP
 
 
+def chances(n: int, fixes: float, breaks: float):
+    """Yield every count of fixed and broken items with its chance, by the trinomial distribution."""
+    for up in range(n + 1):
+        for down in range(n + 1 - up):
+            chance = comb(n, up) * comb(n - up, down) * fixes**up * breaks**down
+            if chance > 1e-30:
+                yield up, down, chance * (1 - fixes - breaks) ** (n - up - down)
+
+
+@pytest.mark.parametrize(("worth", "n"), [(0.1, 155), (0.2, 50), (0.5, 16)])
+def test_the_items_that_it_plans_are_the_fewest_by_a_sum_over_every_outcome(worth, n):
+    """McNemar's exact test finds the gain, and the mean of seven bets against it, multiplied out, rules it out."""
+
+    def is_gain(up: int, down: int) -> bool:
+        return sum(comb(up + down, heads) for heads in range(up, up + down + 1)) <= ALPHA * 2 ** (up + down)
+
+    def is_ruled_out(up: int, down: int, same: int) -> bool:
+        bets = [step / 8 / (1 - worth) for step in range(1, 8)]
+        won = (
+            (1 + bet * (worth - 1)) ** up * (1 + bet * (worth + 1)) ** down * (1 + bet * worth) ** same for bet in bets
+        )
+        return sum(won) / 7 >= 1 / ALPHA
+
+    def is_enough(items: int) -> bool:
+        found = sum(chance for up, down, chance in chances(items, worth + 0.05, 0.05) if is_gain(up, down))
+        nothing = chances(items, 0.05, 0.05)
+        excluded = sum(chance for up, down, chance in nothing if is_ruled_out(up, down, items - up - down))
+        return min(found, excluded) >= POWER
+
+    assert items_needed(ALPHA, worth) == n
+    assert is_enough(n)
+    assert not is_enough(n - 1)
+
+
 def test_the_stricter_the_level_the_more_items_it_takes():
     assert items_needed(0.01) > items_needed(ALPHA) > items_needed(0.2) > 1

@@ -13,7 +13,7 @@ from skillgit.domain.evaluation import FailedToEvaluate, Outcome
 from skillgit.domain.untrusted.model_text import clean
 from skillgit.plugin.redaction import redact
 
-_SHORT, _LONG = 200, 2_000
+_SHORT, _MIDDLE, _LONG = 200, 600, 2_000
 _NO_XML: Final = re.compile("[\ufffe\uffff]")
 """What XML has no place for and a clean text may hold."""
 
@@ -56,8 +56,11 @@ def add_item(
     score = f"scores {_figure(value)}"
     if value < (1 if before is None else before):
         message = score if before is None else f"{score}, at the base {_figure(before)}"
-        details = f"given: {reply.answer}\nscorer: {reply.feedback}" if reply is not None else ""
-        add_case(into, item, "failure", f"{message}; {reply.feedback}" if reply is not None else message, details)
+        if reply is None:
+            add_case(into, item, "failure", message)
+            return
+        details = f"asked: {_text(reply.question, _MIDDLE)}\ngiven: {reply.answer}\nscorer: {reply.feedback}"
+        add_case(into, item, "failure", f"{message}; {reply.feedback}", details)
     elif value < 1 and value == before:
         add_case(into, item, "skipped", f"{score}, as at the base")
     else:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from xml.etree.ElementTree import Element
 
+from skillgit.app.history.item import item_words
 from skillgit.app.measure import junit
 from skillgit.app.measure.arms import (
     NONE,
@@ -29,7 +30,7 @@ from skillgit.app.measure.pull_request_verdicts import (
 )
 from skillgit.app.measure.requests import GateRequest
 from skillgit.app.setup.basis import find_lender, lender_of
-from skillgit.app.setup.measurement import Arm, ArmTrial, Measurement
+from skillgit.app.setup.measurement import Arm, ArmTrial, KeptReply, Measurement
 from skillgit.app.setup.model_session import EvalWatcher
 from skillgit.app.setup.plan import Plan, total_of, whole_plan
 from skillgit.app.setup.planner import PREFLIGHT
@@ -40,10 +41,11 @@ from skillgit.app.workspace.request import OnTerms
 from skillgit.app.workspace.revision import Resolved
 from skillgit.app.workspace.skill_choice import SKILLS, labels, name_of
 from skillgit.app.workspace.workspace import Workspace
+from skillgit.domain.asked_question import question_of
 from skillgit.domain.cost import Caps, Cost
 from skillgit.domain.evaluation import Evaluation, Outcome, Split, solved_count
 from skillgit.domain.event_kinds import EventKind
-from skillgit.errors import ExitCode, UsageError
+from skillgit.errors import ExitCode, SkillgitError, UsageError
 from skillgit.plugin.registry import load_policy
 from skillgit.store.history_reader import skill_at
 from skillgit.store.work_tree import differing_skills
@@ -79,12 +81,20 @@ def gate(workspace: Workspace, request: GateRequest, watcher: EvalWatcher) -> Ga
     for sentence in filter(None, (remark, plan.sentence)):
         watcher.remark(sentence)
     reports: list[SkillReport] = []
-    for judgement in judgements:
-        total = sum((report.cost for report in reports), Cost())
-        reports.append(judgement.report(request.caps.without(total)))
-    if request.junit:
-        suites = (judgement.suite(report) for judgement, report in zip(judgements, reports, strict=True))
-        write_output(workspace.context.directory / request.junit, junit.document("gate", suites))
+
+    def write(rest: Sequence[SkillReport] = ()) -> None:
+        if request.junit:
+            suites = (judgement.suite(report) for judgement, report in zip(judgements, (*reports, *rest), strict=True))
+            write_output(workspace.context.directory / request.junit, junit.document("gate", suites))
+
+    try:
+        for judgement in judgements:
+            total = sum((report.cost for report in reports), Cost())
+            reports.append(judgement.report(request.caps.without(total)))
+    except SkillgitError as error:
+        write([judgement.without_verdict(error) for judgement in judgements[len(reports) :]])
+        raise
+    write()
     return GateReport(
         base=request.base,
         base_commit="" if base.is_uncommitted else base.commit,
@@ -267,6 +277,19 @@ class _Judging:
             exit_code=code,
         )
 
+    def without_verdict(self, error: SkillgitError) -> SkillReport:
+        """Return the report where ``error`` ended the work before there was a verdict."""
+        target = "" if self._measurement is None else self._measurement.target
+        return replace(
+            self._report,
+            word="incomplete",
+            reason=error.message,
+            base=self._sides[0],
+            head=self._sides[1],
+            target=target,
+            exit_code=error.exit_code,
+        )
+
     def suite(self, report: SkillReport) -> Element:
         """Return the test cases of the skill, one for the verdict and one for each item."""
         comparison, measurement = report.compared, self._measurement
@@ -290,13 +313,26 @@ class _Judging:
         if measurement is not None:
             rule, (base, head) = measurement.setup.rule, self._evaluations()
             before, after = (side.values(rule.metric, rule.soft_weight) for side in (base, head))
+            replies = self._replies([item for item in after if after[item] < before.get(item, 0.0)])
             for item, outcome in head.outcomes.items():
-                reply = measurement.replies.get((self._arms[1].skill.digest, self._split, item))
                 if item in after and item not in before:
                     junit.add_case(suite, item, "skipped", "no score at the base")
                 else:
-                    junit.add_item(suite, item, outcome, after.get(item), reply, before=before.get(item))
+                    junit.add_item(suite, item, outcome, after.get(item), replies.get(item), before=before.get(item))
         return suite
+
+    def _replies(self, items: Sequence[str]) -> dict[str, KeptReply]:
+        """Return what the head answered to ``items``: now, or as the evidence of its version says."""
+        if self._measurement is None:
+            return {}
+        replies, digest = self._measurement.replies, self._arms[1].skill.digest
+        by_item = {item: replies[key] for item in items if (key := (digest, self._split, item)) in replies}
+        version, rest = self._sides[1].version, [item for item in items if item not in by_item]
+        if version and self._split is Split.SELECTION:
+            for item, words in item_words(self._workspace, [version], rest).items():
+                if (reply := words.replies[0]).feedback:
+                    by_item[item] = KeptReply(question_of(words.question), reply.answer, reply.feedback)
+        return by_item
 
     def _from_history(self, setup: Setup) -> Iterator[str]:
         """Yield a sentence on the outcomes that are taken from runs and notes, where a server gave them."""

@@ -21,12 +21,12 @@ class ProposeRequest(OnTerms, OfSkill):
     said, and with the code of the error if a skill failed; the others go on.
 
     --model trains nothing. Each SKILL, or every one, is measured on the model M with its text and without it, on as
-    many items as it takes to find a gain of .10 four times out of five. The text is that of the base; where no version
-    was promoted, it is the best version. A skill that helps is kept, as is one of which that cannot be said. Where such
-    a gain is ruled out, and the model alone leaves as much to gain, the answer is to train again for M; where it leaves
-    less, retire/SKILL gets a commit that removes the skill. With M as new, these are the models that the server lists
-    and did not list before; the first time it only remembers them. Exits with 0 if all are kept or no model is new, and
-    with 1 if a skill is to be trained again or removed.
+    many items as it takes to find a gain of gate.worth four times out of five. The text is that of the base; where no
+    version was promoted, it is the best version. A skill that helps is kept, as is one of which that cannot be said.
+    Where such a gain is ruled out, and the model alone leaves as much to gain, the answer is the command that trains it
+    for M; where it leaves less, retire/SKILL gets a commit that removes the skill. With M as new, these are the models
+    that the server lists and did not list before; the first time it only remembers them. Exits with 0 if all are kept
+    or no model is new, and with 1 if a skill is to be trained again or removed.
     """
 
     skills: Annotated[tuple[str, ...], Arg("[SKILL]...", words="skills")] = ()
@@ -51,4 +51,7 @@ class ProposeRequest(OnTerms, OfSkill):
             words="models",
         ),
     ] = ()
+    junit: Annotated[
+        str, Opt("With --model: also write a test case for each skill to FILE, as JUnit XML", metavar="FILE")
+    ] = ""
     pull_request: Annotated[bool, Opt("Push the branch and open a pull request, with gh")] = False

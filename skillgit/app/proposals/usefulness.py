@@ -14,8 +14,10 @@ import re
 from contextlib import aclosing
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from shlex import quote
+from shlex import join
+from xml.etree.ElementTree import Element
 
+from skillgit.app.measure import junit
 from skillgit.app.measure.arms import NONE, resolve_all, set_up_arms
 from skillgit.app.measure.retest import model_overrides
 from skillgit.app.measure.verify import draw
@@ -29,6 +31,7 @@ from skillgit.app.setup.model_session import EvalWatcher
 from skillgit.app.setup.plan import Plan, total_of, whole_plan
 from skillgit.app.setup.planner import PREFLIGHT
 from skillgit.app.setup.run_setup import Setup
+from skillgit.app.skill_format.atomic_write import write_output
 from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.request import OnTerms
 from skillgit.app.workspace.revision import version_in
@@ -53,11 +56,13 @@ from skillgit.errors import (
     UsageError,
 )
 from skillgit.files import read_plain, write_file
+from skillgit.index import queries
 from skillgit.plugin.backend import ListsModels
 from skillgit.store import refs
 from skillgit.store.lock import ProposalLock
 from skillgit.store.promotion import RETIRED, move_proposal, retired_skill, write_proposal
 from skillgit.store.repo import Repo, message_of
+from skillgit.store.trunk import trunk_revision
 from skillgit.store.work_tree import skill_tree
 
 NEW = "new"
@@ -82,12 +87,13 @@ class SkillOnModel:
     basis: ResultBasis = field(default_factory=ResultBasis)
     items: int = 0  # how many were measured
     of: int = 0  # how many the split has
-    needed: int = 0  # how many it takes to find a gain of WORTH, or its lack, four times out of five
+    worth: float = WORTH  # the least gain for which it is kept
+    needed: int = 0  # how many it takes to find such a gain, or its lack, four times out of five
     score: float | None = None
     without: float | None = None  # the score of the same items without the skill
     compared: SkillComparison | None = None  # the two, item by item; p is for a gain, one-sided
     p_worse: float | None = None  # likewise for a loss
-    p_worth: float | None = None  # at most the chance of such gains if the skill gained WORTH
+    p_worth: float | None = None  # at most the chance of such gains if the skill gained ``worth``
     branch: str = ""
     commit: str = ""  # the commit that removes it; empty where that is not proposed
     url: str = ""  # its pull request; empty for none
@@ -145,6 +151,9 @@ def judge_usefulness(context: Context, request: ProposeRequest, watcher: EvalWat
             if entries[-1].error is ExitCode.INTERRUPTED:
                 break
         servers.remember(still_open={work.entry.model for work in works if work.is_open})
+        if request.junit:
+            suites = [_suite(work.entry) for work in works]
+            write_output(context.directory / request.junit, junit.document("propose", suites))
     codes = {entry.error for entry in entries} - {ExitCode.OK}
     order = (ExitCode.INTERRUPTED, *(entry.error for entry in entries))
     answer = ExitCode.NO if any(entry.action is not Advice.KEEP for entry in entries) else ExitCode.OK
@@ -157,6 +166,17 @@ def judge_usefulness(context: Context, request: ProposeRequest, watcher: EvalWat
         cost=sum((entry.cost for entry in entries), Cost()),
         exit_code=next((code for code in order if code in codes), answer),
     )
+
+
+def _suite(entry: SkillOnModel) -> Element:
+    """Return the test case of a skill on a model: what is kept passes, and what was not judged is an error."""
+    gain = {} if entry.compared is None else {"gain": entry.compared.delta, "interval": entry.compared.interval}
+    facts = {"model": entry.model, "text": entry.text, "score": entry.score, "without": entry.without, **gain}
+    suite = junit.suite(entry.key, {**facts, "items": f"{entry.items} of {entry.of}", "commit": entry.commit})
+    kind = {"failed": "error", Usefulness.CANNOT_TELL: "skipped", Usefulness.HELPS: ""}.get(entry.answer, "failure")
+    sentence = entry.sentence or "it was not judged"
+    junit.add_case(suite, "verdict", kind, f"{entry.answer}: {entry.action}; {sentence}", entry.hint)
+    return suite
 
 
 class _Servers:
@@ -272,9 +292,9 @@ class _Judging:
         except SkillgitError as fault:
             self._fail(fault)
             return
-        items, alpha = setup.task.items, setup.rule.alpha
+        items, alpha, worth = setup.task.items, setup.rule.alpha, setup.config.values.gate.worth
         self._split = Split.TEST if setup.config.values.evaluation.eval_test and items[Split.TEST] else Split.SELECTION
-        every, needed = items[self._split], items_needed(alpha)
+        every, needed = items[self._split], items_needed(alpha, worth)
         sample = draw(every, needed, 0)
         trials = [ArmTrial(arm=arm, split=self._split, items=sample) for arm in (self._arm, self._bare)]
         self._measurement = Measurement(workspace, setup, self._terms, watcher, command="propose", trials=trials)
@@ -284,6 +304,7 @@ class _Judging:
             basis=self._measurement.basis,
             items=len(sample),
             of=len(every),
+            worth=worth,
             needed=needed,
             warnings=(remark,) if remark else (),
         )
@@ -298,7 +319,7 @@ class _Judging:
         entry, measurement = self.entry, self._measurement
         if measurement is None:
             return Plan(command="propose", facts={entry.key: entry.sentence}, total=total_of(()))
-        lack = f"; {entry.needed} would find a gain of {WORTH:g}, or its lack, four times out of five"
+        lack = f"; {entry.needed} would find a gain of {entry.worth:g}, or its lack, four times out of five"
         count = f"{entry.items} of {entry.of} {self._split.value}{lack if entry.items < entry.needed else ''}"
         facts = {entry.key: count, f"{entry.key}, text": entry.text, f"{entry.key}, by": entry.basis.sentence}
         with measurement.open(dry_run=True):
@@ -358,21 +379,21 @@ class _Judging:
         pairs = Pairs(first, second, rule.metric, rule.soft_weight)
         p_worse, room = Pairs(second, first, rule.metric, rule.soft_weight).p, 1.0 - float(pairs.current)
         gains = [float(gain) for gain in pairs.gains.values()]
-        judgement = judge(gains, p=pairs.p, p_worse=p_worse, room=room, alpha=rule.alpha)
-        lacking = f"a gain of {WORTH:g} is ruled out at {rule.alpha:g}"
+        judgement = judge(gains, p=pairs.p, p_worse=p_worse, room=room, alpha=rule.alpha, worth=entry.worth)
+        lacking = f"a gain of {entry.worth:g} is ruled out at {rule.alpha:g}"
         more = f"; {entry.needed} items would do" if entry.items < entry.needed else ""
         sentence = {
             Usefulness.HELPS: "",
             Usefulness.NO_DIFFERENCE: f"{lacking}; the model alone leaves {room:.4f} to gain",
             Usefulness.HARMS: f"{lacking}, and it scores lower than without; the model alone leaves {room:.4f} to gain",
-            Usefulness.CANNOT_TELL: f"a gain of {WORTH:g} is neither found nor ruled out{more}",
+            Usefulness.CANNOT_TELL: f"a gain of {entry.worth:g} is neither found nor ruled out{more}",
         }[judgement.answer]
         self.entry = replace(
             entry,
             answer=judgement.answer.value,
             action=judgement.action,
             sentence=sentence,
-            hint=self._way() if judgement.action is Advice.RETRAIN else "",
+            hint=self._way(measurement.setup.run) if judgement.action is Advice.RETRAIN else "",
             score=float(pairs.score),
             without=float(pairs.current),
             compared=compare(rule, (self._arm.name, first), (NONE, second), sides=2),
@@ -380,13 +401,23 @@ class _Judging:
             p_worth=judgement.p_worth,
         )
 
-    def _way(self) -> str:
-        """Return the command that trains the skill for the model."""
-        settings = " ".join(f"-o {quote(setting)}" for setting in self._terms.overrides)
-        name, config = name_of(self._path), self._jobs.request.config
+    def _way(self, run: str) -> str:
+        """Return the command that trains the text for the model; ``run`` has lent its configuration."""
+        request, repo, name, arm = self._jobs.request, self._workspace.repo, name_of(self._path), self._arm
+        config = self._terms.config
+        settings = [word for setting in self._terms.overrides for word in ("-o", setting)]
+        if config is None:  # a run has lent its own, and lends it to a run from any of its versions
+            tree = skill_tree(repo, arm.commit, self._path)
+            versions = (row for row in queries.log_rows(self._workspace.index, run) if row.version is not None)
+            version = next((row for row in versions if skill_tree(repo, row.commit, self._path) == tree), None)
+            if version is not None:
+                return join(["skillgit", "train", "--from", str(version.address), *settings])
         if own_tasks(self._jobs.context.directory, name):
-            return f"skillgit propose {name} {f'--config {quote(config)} ' if config else ''}{settings}"
-        return f"skillgit train {quote(config) if config else 'CONFIG'} --from {quote(self._arm.name)} {settings}"
+            base = "" if request.base == trunk_revision(repo) else request.base
+            terms = (("--config", request.config), ("--base", base))
+            options = [word for option, value in terms if value for word in (option, value)]
+            return join(["skillgit", "propose", name, *options, *settings])
+        return join(["skillgit", "train", config or "CONFIG", "--from", arm.name, "--skill", name, *settings])
 
     def _retire(self, publication: Publication | None) -> None:
         """Leave a commit that removes the skill as its branch, and a pull request of it where one is wanted."""

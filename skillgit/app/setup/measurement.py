@@ -30,6 +30,7 @@ from skillgit.app.setup.run_setup import Setup
 from skillgit.app.setup.servers import check_servers
 from skillgit.app.workspace.request import OnTerms
 from skillgit.app.workspace.workspace import Workspace
+from skillgit.domain.asked_question import question_of
 from skillgit.domain.cost import Cost
 from skillgit.domain.evaluation import Evaluation, Split, item_set_digest
 from skillgit.domain.skill import Skill
@@ -74,8 +75,9 @@ class ArmTrial:
 
 
 class KeptReply(NamedTuple):
-    """What the target answered to an item, and what the scorer said of it."""
+    """What the target was asked on an item and answered, and what the scorer said of it."""
 
+    question: str
     answer: str
     feedback: str
 
@@ -245,7 +247,10 @@ class Measurement:
             await session.calls.settle()
         for rollout in rollouts:
             if rollout.trajectory is not None:
-                reply = KeptReply(rollout.trajectory.answer[:_KEPT], rollout.trajectory.feedback[:_KEPT])
+                trajectory = rollout.trajectory
+                prompt = next((turn.content for turn in trajectory.turns if turn.role == "user"), "")
+                texts = question_of(prompt), trajectory.answer, trajectory.feedback
+                reply = KeptReply(*(text[:_KEPT] for text in texts))
                 self.replies[skill.digest, split, rollout.item.id] = reply
         outcomes = {rollout.item.id: rollout.outcome for rollout in rollouts}
         evaluation = Evaluation(split=split, item_set=item_set_digest(digests), outcomes=outcomes, seed=session.seed)

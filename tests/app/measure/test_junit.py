@@ -6,11 +6,11 @@ import json
 import re
 import shutil
 from typing import TYPE_CHECKING
-from xml.etree import ElementTree as ET
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from junit_rules import facts, kinds, read, read_elsewhere
 from program import skillgit
 from trained_runs import RUN, small_run
 
@@ -21,44 +21,6 @@ from skillgit.domain.evaluation import FailedToEvaluate, Scored
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-SHAPES = {
-    "testsuites": ({"name"}, {"tests", "failures", "errors"}, {"testsuite"}),
-    "testsuite": ({"name", "tests"}, {"failures", "errors", "skipped"}, {"properties", "testcase"}),
-    "properties": (set(), set(), {"property"}),
-    "property": ({"name", "value"}, set(), set()),
-    "testcase": ({"name", "classname"}, set(), {"failure", "error", "skipped"}),
-    **dict.fromkeys(["failure", "error", "skipped"], ({"message", "type"}, set(), set())),
-}
-"""Element to the attributes that it has, those that it may have, and its children; as in Jenkins' junit-10.xsd."""
-
-
-def read(content: bytes) -> ET.Element:
-    """Return the document after a look at every rule of the schema."""
-    root = ET.fromstring(content)  # noqa: S314 - what was written a moment before
-    assert root.tag == "testsuites"
-    for element in root.iter():
-        needed, allowed, children = SHAPES[element.tag]
-        assert needed <= {*element.keys()} <= needed | allowed
-        assert {child.tag for child in element} <= children
-        if element.tag != "testsuite":
-            continue
-        assert [child.tag for child in element].count("properties") <= 1
-        cases = element.findall("testcase")
-        assert len(cases) == int(element.get("tests"))
-        assert all(len(case) <= 1 for case in cases)
-        for count, kind in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
-            assert int(element.get(count)) == len(element.findall(f"testcase/{kind}"))
-    assert int(root.get("tests")) == len(list(root.iter("testcase")))
-    return root
-
-
-def facts(suite: ET.Element) -> dict[str, str]:
-    return {fact.get("name"): fact.get("value") for fact in suite.iter("property")}
-
-
-def kinds(suite: ET.Element) -> dict[str, str]:
-    return {case.get("name"): case[0].tag if len(case) else "passed" for case in suite.findall("testcase")}
 
 
 @pytest.fixture(scope="module")
@@ -83,14 +45,23 @@ def test_eval_writes_a_case_for_each_item_of_each_text(repository):
     assert facts(root[0])["delta against v0"] == f"{pair['delta']:.4f}"
     failure = next(root.iter("failure"))
     assert failure.get("message").startswith("scores 0.0000; ")
-    assert re.match(r"given: .*\nscorer: .+", failure.text, re.DOTALL)
+    assert ANSWERED.match(failure.text)
 
 
-def test_gate_says_of_each_item_what_the_change_did(repository):
-    words = ("gate", "--base", f"{RUN}/v0", "--head", f"{RUN}/v1", "--recorded-only", "--junit", "gate.xml", "--json")
-    result = json.loads(skillgit(*words, cwd=repository).out)
+ANSWERED = re.compile(r"asked: \S[^\n]*\ngiven: .*\nscorer: .+", re.DOTALL)
+
+
+@pytest.mark.parametrize(("base", "head", "code"), [("v0", "v1", 0), ("v1", "v0", 1)])
+def test_gate_says_of_each_item_what_the_change_did(base, head, code, repository):
+    words = ("--base", f"{RUN}/{base}", "--head", f"{RUN}/{head}", "--recorded-only", "--junit", "gate.xml", "--json")
+    result = json.loads(skillgit("gate", *words, cwd=repository, code=code).out)
     (suite,) = read((repository / "gate.xml").read_bytes())
     (skill,) = result["skills"]
+    assert read_elsewhere((repository / "gate.xml").read_bytes()) == {
+        (suite.get("name"), name): kind for name, kind in kinds(suite).items()
+    }
+    # what was asked and answered is known from the evidence of the version, though nothing was measured now
+    assert all(ANSWERED.match(case.text) for case in suite.iter("failure") if " at the base " in case.get("message"))
     compared, of = skill["compared"], kinds(suite)
     assert of.pop("verdict") == {0: "passed", 1: "failure"}.get(result["exit_code"], "error")
     assert facts(suite)["verdict"] == skill["word"]
@@ -149,7 +120,7 @@ TOKEN = "ghp_0123456789abcdefghijABCDEFGHIJ012345"  # noqa: S105 - it opens noth
 def test_any_text_is_readable_xml_without_credentials(text, control, odd):
     words = f"{text}{control}{odd} {TOKEN} end"
     suite = junit.suite(words, {"a": words, "none": None, "empty": ""})
-    junit.add_item(suite, words, Scored(0.0, 0.0), 0.0, KeptReply(words * 50, words))
+    junit.add_item(suite, words, Scored(0.0, 0.0), 0.0, KeptReply(words * 50, words * 50, words))
     junit.add_item(suite, words, FailedToEvaluate(words), None, None)
     content = junit.document("eval", [suite])
     read(content)
@@ -167,6 +138,16 @@ def test_where_nothing_can_be_written_nothing_is_measured(repository, command):
         assert "cannot write" in done.err
         assert done.out == ""
     assert "--junit needs a file" in skillgit(*command, "--junit", "-", cwd=repository, code=2).err
+
+
+def test_a_gate_that_ends_early_says_so_of_each_skill_and_of_each_item(repository):
+    words = ("gate", "--base", "main", "--head", f"{RUN}/v1", "--config", "demo", "-o", "train.seed=9")
+    error = skillgit(*words, "--max-calls", "3", "--junit", "early.xml", cwd=repository, code=7).err
+    (suite,) = read((repository / "early.xml").read_bytes())
+    cases = kinds(suite)
+    assert (cases.pop("verdict"), facts(suite)["verdict"]) == ("error", "incomplete")
+    assert set(cases.values()) <= {"skipped", "passed"}  # what is recorded of both sides has passed
+    assert suite.find("testcase/error").get("message").removeprefix("incomplete: ") in error
 
 
 def test_a_command_that_ends_early_leaves_no_older_result(repository):

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import signal
-from pathlib import Path
 
 import pytest
-from once import copy_folder
-from program import git, python, refs, skillgit
+from program import git, skillgit
 from soaking import soak
-from town_host import make_host
+from town_host import end, propose, undisturbed
 
-MORTAL = Path(__file__).parents[2] / "mortal.py"
-NEVER = 10**9
 STAGES = ("before-push", "after-pin", "after-branch", "before-pin", "before-branch", "after-push", "before-request",
           "after-request", "refs", "objects")  # fmt: skip
 MOMENTS = [
@@ -23,32 +18,14 @@ MOMENTS = [
 ]
 
 
-def propose(repository: Path, host: Path, moment: str = "call", count: int = NEVER) -> int:
-    words = ("-C", repository, "propose", "--pull-request", "--quiet")
-    path = f"{host / 'bin'}{os.pathsep}{os.environ['PATH']}"
-    done = python(MORTAL, moment, str(count), host / "calls", *words, env={"PATH": path})
-    assert done.code in {0, -signal.SIGKILL}, done
-    return done.code
-
-
-def end(repository: Path, host: Path) -> tuple[object, ...]:
-    """Return all that counts in the end: refs here and there, what was bought, and what the host was asked to do."""
-    asked = (host / "log").read_text().splitlines()
-    return refs(repository), refs(host / "origin.git"), len((host / "calls").read_text().splitlines()), sorted(asked)
-
-
 @pytest.fixture(scope="module")
 def unbroken(two_skills, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("unbroken")
-    repository = copy_folder(two_skills, folder / "repository")
-    host = make_host(repository, folder)
-    assert propose(repository, host) == 0
-    return end(repository, host)
+    return undisturbed(two_skills, tmp_path_factory.mktemp("unbroken"))
 
 
 @pytest.mark.parametrize(("moment", "count"), [soak(*pair) if n else pair for n, pair in enumerate(MOMENTS)])
 def test_it_is_followed_by_one_that_does_what_is_left(moment, count, repository, host, unbroken):
-    first = propose(repository, host, moment, count)
+    first = propose(repository, host, moment=moment, count=count)
     assert first == -signal.SIGKILL
     assert propose(repository, host) == 0
     assert end(repository, host) == unbroken
@@ -61,7 +38,7 @@ EDITED = ("after-pin", 1), ("call", 20), ("refs", 2), ("before-branch", 1), ("af
 @pytest.mark.parametrize(("moment", "count"), [pair if n == 3 else soak(*pair) for n, pair in enumerate(EDITED)])
 def test_an_edit_between_a_kill_and_the_next_try_is_lost_nowhere(moment, count, repository, host, unbroken):
     pinned = git("rev-parse", "main", cwd=repository).out
-    assert propose(repository, host, moment, count) == -signal.SIGKILL
+    assert propose(repository, host, moment=moment, count=count) == -signal.SIGKILL
     document, other = repository / "skills/county/SKILL.md", repository / "skills/town/SKILL.md"
     document.write_text(document.read_text().replace("from the text.", "from the text alone."))
     other.write_text("not committed")

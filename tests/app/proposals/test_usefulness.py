@@ -3,55 +3,53 @@
 from __future__ import annotations
 
 import json
-import os
+import shlex
 import signal
+import subprocess
+from math import comb
 from pathlib import Path
+from random import Random
 
 import planted_models
 import pytest
+from junit_rules import kinds, read, read_elsewhere
 from once import copy_folder, once
-from program import attempt, git, python, refs, skillgit
+from program import SKILLGIT, attempt, git, refs, skillgit, surroundings
 from soaking import soak
-from town_host import make_host
+from town_host import end, fill, make_host, propose, undisturbed
 from wire import wire_server
-from wire.training import ENVIRONMENT
+from wire.training import ENVIRONMENT, over, paid_twice, questions
 
-MORTAL = Path(__file__).parents[2] / "mortal.py"
 BACKEND = ("-o", f"model.target_backend={planted_models.__file__}:Models")
 TESTS = 160
-DOCUMENT = f"# Chronicle of the town\n\nAnswer from the text.\n\n{planted_models.RULE}\n"
+SPLITS = ["train"] * 4 + ["selection"] * 4 + ["test"] * TESTS
+ENTRIES = [
+    {"question": f"Entry {n}: the mill burnt in {1700 + n}.\n\nWhen was it?", "answer": f"{1700 + n}", "split": part}
+    for n, part in enumerate(SPLITS)
+]
+"""So many test items that the number of them is planned and not given."""
 
 
-def fill(folder: Path) -> None:
-    """Make a repository with a skill and so many test items that the number of them is planned and not given."""
-    (folder / "town.md").write_text(DOCUMENT)
-    repository = folder / "repository"
-    skillgit("init", repository, "--skill", folder / "town.md", cwd=folder)
-    (repository / "tasks").mkdir(exist_ok=True)
-    splits = ["train"] * 4 + ["selection"] * 4 + ["test"] * TESTS
-    rows = (
-        {
-            "question": f"Entry {n}: the mill burnt in {1700 + n}.\n\nWhen was it?",
-            "answer": f"{1700 + n}",
-            "split": part,
-        }
-        for n, part in enumerate(splits)
-    )
-    (repository / "tasks" / "town.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    for words in (("config", "user.name", "P"), ("config", "user.email", "p@example.org")):
-        git(*words, cwd=repository)
-    git("add", "tasks", cwd=repository)
-    git("commit", "-qm", "Add tasks", cwd=repository)
+def fill_town(folder: Path) -> None:
+    fill(folder, ("town",), f"- {planted_models.RULE}", "".join(f"{json.dumps(row)}\n" for row in ENTRIES))
 
 
 @pytest.fixture(scope="session")
 def filled(tmp_path_factory) -> Path:
-    return once(tmp_path_factory, "usefulness", fill) / "repository"
+    return once(tmp_path_factory, "usefulness", fill_town) / "repository"
 
 
 @pytest.fixture
 def town(filled, tmp_path) -> Path:
     return copy_folder(filled, tmp_path / "repository")
+
+
+RANDOM = Random(44)  # noqa: S311 - no secret
+
+
+def coins(heads: int, count: int) -> float:
+    """Return how often so many coins show so many heads or more."""
+    return sum(comb(count, up) for up in range(heads, count + 1)) / 2**count
 
 
 def asked(repository: Path, *words: str | Path, code: int, **env: str) -> dict:
@@ -66,7 +64,7 @@ def test_it_says_on_which_model_the_skill_helps_at_the_items_that_it_plans(town)
     assert plan["facts"]["town on obeys"] == "155 of 160 test"
     assert plan["total"]["calls"] == 2 * 155 * len(models)
     before = refs(town)
-    report = asked(town, *words, code=1)
+    report = asked(town, *words, "--junit", "models.xml", code=1)
     answers = [(entry["model"], entry["answer"], entry["action"]) for entry in report["skills"]]
     assert answers == [
         ("obeys", "helps", "keep"),
@@ -80,7 +78,19 @@ def test_it_says_on_which_model_the_skill_helps_at_the_items_that_it_plans(town)
         assert low <= entry["compared"]["delta"] <= high
         assert entry["compared"]["delta"] == pytest.approx(entry["score"] - entry["without"])
         assert (entry["items"], entry["of"], entry["compared"]["n"], entry["noted"]) == (155, 160, 155, 1)
-    assert report["skills"][3]["hint"] == f"skillgit propose town {BACKEND[0]} {BACKEND[1]} -o model.target=lost"
+        # by hand: the exact sign test of McNemar, in whole numbers, and no formula of the program's
+        fixed, broken = len(entry["compared"]["fixed"]), len(entry["compared"]["broken"])
+        assert entry["compared"]["delta"] == pytest.approx((fixed - broken) / 155)
+        assert entry["compared"]["p"] == pytest.approx(coins(fixed, fixed + broken))
+        assert entry["p_worse"] == pytest.approx(coins(broken, fixed + broken))
+        means = sorted(sum(RANDOM.choices((1, -1, 0), (fixed, broken, 155 - fixed - broken), k=155)) / 155
+                       for _ in range(4000))  # fmt: skip
+        if fixed + broken:
+            assert (low, high) == (pytest.approx(means[100], abs=0.03), pytest.approx(means[-101], abs=0.03))
+    written = (town / "models.xml").read_bytes()
+    cases = {f"town on {model}": "passed" if action == "keep" else "failure" for model, _, action in answers}
+    assert {suite.get("name"): kinds(suite)["verdict"] for suite in read(written)} == cases
+    assert read_elsewhere(written) == {(suite, "verdict"): kind for suite, kind in cases.items()}
     after = refs(town)
     assert {name for name in after if after[name] != before.get(name)} == {
         "refs/heads/retire/town", "refs/notes/skillgit/evals",
@@ -96,6 +106,17 @@ def test_it_says_on_which_model_the_skill_helps_at_the_items_that_it_plans(town)
     again = asked(town, *words, code=1)
     assert (again["cost"]["calls"], refs(town)) == (0, after)
     assert [entry["compared"] for entry in again["skills"]] == [entry["compared"] for entry in report["skills"]]
+    # what it says to type trains the text for the model, of the trunk or of the run that lends its configuration
+    for start in ("propose town", "train --from town-propose-"):
+        (entry,) = asked(town, "--model", "lost", code=1)["skills"]
+        assert entry["hint"].startswith(f"skillgit {start}")
+        runs = {name for name in refs(town) if name.startswith("refs/heads/run/")}
+        done = attempt(*shlex.split(entry["hint"])[1:], cwd=town)
+        assert done.code in {0, 1}, done
+        (run,) = {name for name in refs(town) if name.startswith("refs/heads/run/")} - runs
+        shown = json.loads(skillgit("show", f"{run.removeprefix('refs/heads/run/')}/v0", "--json", cwd=town).out)
+        assert "lost" in json.dumps(shown["event"]["models"])
+        assert git("diff", "--stat", "main", run, "--", "skills", cwd=town).out == ""
     text = skillgit("propose", "--model", "knows", *BACKEND, "-q", cwd=town, code=1).out
     assert "skills/town  knows  no difference: retire\na gain of 0.1 is ruled out at 0.05; " in text
 
@@ -106,6 +127,11 @@ def test_few_items_propose_nothing_and_say_how_many_would_do(town):
     (entry,) = asked(town, "--model", "knows", code=21)["skills"]
     assert (entry["answer"], entry["action"], entry["branch"]) == ("cannot tell", "keep", "")
     assert entry["sentence"] == "a gain of 0.1 is neither found nor ruled out; 155 items would do"
+    (entry,) = asked(town, "--model", "knows", "-o", "gate.worth=.5", "--junit", "few.xml", code=1)["skills"]
+    assert (entry["answer"], entry["worth"], entry["needed"]) == ("no difference", 0.5, 16)
+    assert entry["items"] == 16
+    asked(town, "--model", "knows", "--junit", "few.xml", code=21)
+    assert [kinds(suite) for suite in read((town / "few.xml").read_bytes())] == [{"verdict": "skipped"}]
     assert asked(town, "--model", "obeys", code=0)["skills"][0]["answer"] == "helps"
 
 
@@ -130,52 +156,35 @@ def test_a_branch_with_work_of_a_persons_stays(town):
     assert refs(town)["refs/heads/retire/town"] == before["refs/heads/retire/town"]
 
 
-def publish(repository: Path, host: Path, moment: str = "never", **env: str) -> int:
-    env["PATH"] = f"{host / 'bin'}{os.pathsep}{os.environ['PATH']}"
-    env["PLANTED_LOG"] = str(host / "planted")
-    words = ("-C", repository, "propose", "--model", "knows", "--pull-request", "-q", *BACKEND)
-    done = python(MORTAL, moment, "1", host / "calls", *words, env=env)
-    assert done.code in {1, -signal.SIGKILL}, done
-    return done.code
-
-
-def end(repository: Path, host: Path) -> tuple[object, ...]:
-    """Return all that counts in the end: refs here and there, what was bought, and what the host was asked to do."""
-    return refs(repository), refs(host / "origin.git"), (host / "planted").read_text(), (host / "log").read_text()
+KNOWS = ("--model", "knows", *BACKEND)
 
 
 @pytest.fixture(scope="module")
 def unbroken(filled, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("unbroken")
-    repository = copy_folder(filled, folder / "repository")
-    host = make_host(repository, folder)
-    assert publish(repository, host) == 1
-    here, there, bought, done = end(repository, host)
+    here, there, bought, asked = undisturbed(filled, tmp_path_factory.mktemp("unbroken"), *KNOWS, codes=(1,))
     assert here["refs/heads/retire/town"] == there["refs/heads/retire/town"]
-    assert (bought.count("\n"), done) == (2 * 155, "created retire/town\n")
-    return here, there, bought, done
+    assert (bought, asked) == (2 * 155, ["created retire/town"])
+    return here, there, bought, asked
 
 
-DEATHS = ("1", "17", "200", "before-branch", "after-branch", "after-push", "before-request", "after-request")
+DEATHS = [
+    soak("planted", 1), ("planted", 17), soak("planted", 200), soak("before-branch", 1), ("after-branch", 1),
+    soak("after-push", 1), soak("before-request", 1), ("after-request", 1),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize("death", [death if n in {1, 4, 7} else soak(death) for n, death in enumerate(DEATHS)])
-def test_killed_at_any_moment_it_is_followed_by_one_that_buys_no_call_twice(death, filled, unbroken, tmp_path):
+@pytest.mark.parametrize(("moment", "count"), DEATHS)
+def test_killed_at_any_moment_it_is_followed_by_one_that_buys_no_call_twice(moment, count, filled, unbroken, tmp_path):
     repository = copy_folder(filled, tmp_path / "repository")
     host = make_host(repository, tmp_path)
-    at_call = {"PLANTED_DEATH": death} if death.isdigit() else {}
-    assert publish(repository, host, "never" if at_call else death, **at_call) == -signal.SIGKILL
-    assert publish(repository, host) == 1
+    assert propose(repository, host, *KNOWS, moment=moment, count=count) == -signal.SIGKILL
+    assert propose(repository, host, *KNOWS, codes=(1,)) == 1
     assert end(repository, host) == unbroken
 
 
 def test_models_that_a_server_newly_lists_are_judged_once_and_what_it_listed_at_first_is_known(town):
-    """The wire's reader knows nothing of the town: with the skill and without it all is wrong."""
     with wire_server() as wire:
-        keys = ("target_backend=openai_chat", "target=wire-reader", f"openai_chat_base_url={wire.url}/v1",
-                "openai_chat_api_key_env=OPENAI_API_KEY")  # fmt: skip
-        settings = (word for key in keys for word in ("-o", f"model.{key}"))
-        words = ("propose", "--model", "new", "--json", "-q", *settings)
+        words = ("propose", "--model", "new", "--json", "-q", *over(wire, "chat"))
 
         def asked_new(*more: str, code: int = 0) -> dict:
             done = attempt(*words, *more, cwd=town, env=ENVIRONMENT)
@@ -193,7 +202,7 @@ def test_models_that_a_server_newly_lists_are_judged_once_and_what_it_listed_at_
         report = asked_new(code=5)
         answers = [(entry["model"], entry["answer"], entry["action"]) for entry in report["skills"]]
         assert answers == [
-            ("openai_chat/reader-2", "no difference", "retrain"),
+            ("openai_chat/reader-2", "helps", "keep"),
             ("openai_chat/text-embedding", "failed", "keep"),
         ]
         paid = [entry.digest for entry in wire.log() if entry.delivered]
@@ -202,6 +211,34 @@ def test_models_that_a_server_newly_lists_are_judged_once_and_what_it_listed_at_
         again = asked_new()
         assert (again["skills"], again["listed"][0]["new"], again["cost"]["calls"]) == ([], [], 0)
         assert all("models" in entry.path for entry in wire.log()[count:])
+
+
+IN_FLIGHT = 8
+
+
+def test_killed_with_calls_in_flight_over_http_it_asks_no_answered_question_again(town):
+    with wire_server(process=True) as wire:
+        words = ("propose", "--model", "reader-2", *over(wire, "chat"), "-o", f"calls.concurrency={IN_FLIGHT}")
+        for answered in (1, 90, 200):
+            wire.change(answers=answered)  # the server keeps the questions after these, and they stay in flight
+            with subprocess.Popen((*SKILLGIT, *words, "-q"), cwd=town, env=surroundings(**ENVIRONMENT)) as process:
+                assert wire.wait(answered + IN_FLIGHT, 60) == answered + IN_FLIGHT
+                process.kill()
+            assert process.returncode == -signal.SIGKILL
+        wire.change(answers=0)
+        report = json.loads(skillgit(*words, "--json", "-q", cwd=town, env=ENVIRONMENT).out)
+        log = questions(wire)
+        assert paid_twice(log) == []
+        assert len({entry.digest for entry in log if entry.delivered}) == 2 * 155 + 1  # one asks whether it answers
+        (entry,) = report["skills"]
+        assert entry["cost"]["calls"] < 2 * 155 - 150
+        wire.clear()
+        (town / ".git/skillgit/ledger.db").unlink()  # as one that was never killed
+        (again,) = json.loads(skillgit(*words, "--json", "-q", cwd=town, env=ENVIRONMENT).out)["skills"]
+        assert len(questions(wire)) == 2 * 155 + 1
+        of_process = dict.fromkeys(("cost", "noted", "warnings"))
+        assert again | of_process == entry | of_process
+        assert (entry["answer"], entry["action"]) == ("helps", "keep")
 
 
 def test_a_backend_that_lists_no_models_says_so(town):

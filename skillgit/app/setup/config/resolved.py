@@ -53,7 +53,7 @@ LOCAL = frozenset(
         *("calls.hedge", "calls.item_timeout_s", "calls.max_retries", "calls.ray_address"),
         *("calls.requests_per_minute", "calls.retry_budget_s"),
         *("calls.timeout_s", "calls.tokens_per_minute", "env.exec_timeout", "env.out_root", "env.split_output_dir"),
-        *("gradient.analyst_workers", "gradient.max_pictures", "model.context_window", "model.prices"),
+        *("gate.worth", "gradient.analyst_workers", "gradient.max_pictures", "model.context_window", "model.prices"),
         *("model.judge_batch", "model.optimizer_batch", "model.target_batch"),
         *("optimizer.structured_output", "train.diagnose_after", "train.preflight", "train.require_loading"),
     )
