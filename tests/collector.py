@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import gzip
-import threading
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import TYPE_CHECKING, Any
 
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from served import JsonHandler, listening
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -29,12 +29,12 @@ class Sent:
 
 @dataclass(slots=True)
 class Collector:
-    url: str
+    url: str = ""
     spans: list[Sent] = field(default_factory=list)
     events: list[Sent] = field(default_factory=list)
     bodies: list[bytes] = field(default_factory=list)
     arrived: Callable[[], object] = lambda: None  # called after each request
-    die: Callable[[], object] = lambda: None  # answer no further one
+    answers: bool = True
 
     def take(self, path: str, body: bytes) -> None:
         self.bodies.append(body)
@@ -52,6 +52,10 @@ class Collector:
                         )
         self.arrived()
 
+    def die(self) -> None:
+        """Answer no further request."""
+        self.answers = False
+
     def named(self, name: str) -> list[Sent]:
         return [span for span in self.spans if span.name.split()[0] == name]
 
@@ -65,29 +69,20 @@ def environment(url: str) -> dict[str, str]:
 def collector() -> Iterator[Collector]:
     """Collect while the block lasts, on a free port."""
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(JsonHandler, BaseHTTPRequestHandler):
         def do_POST(self) -> None:
+            if not taken.answers:
+                self.close_connection = True
+                return
             body = self.rfile.read(int(self.headers["Content-Length"]))
             packed = self.headers.get("Content-Encoding") == "gzip"
             taken.take(self.path, gzip.decompress(body) if packed else body)
-            self.send_response(200)
-            self.send_header("Content-Length", "0")
-            self.end_headers()
+            self.send_json({})
 
-        def log_message(self, *_: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    taken = Collector(f"http://127.0.0.1:{server.server_port}")
-    taken.die = server.socket.close
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
-    thread.start()
-    try:
+    taken = Collector()
+    with listening(Handler) as address:
+        taken.url = address.removesuffix("/v1")
         yield taken
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 def _span(span: Any) -> Sent:

@@ -59,7 +59,7 @@ class Traces:
 
     def __init__(self, environ: Mapping[str, str], remark: Callable[[str], None]) -> None:
         is_off = environ.get("OTEL_SDK_DISABLED", "").lower() == "true" or environ.get("OTEL_TRACES_EXPORTER") == "none"
-        self._place = "" if is_off else environ.get(_SPANS) or environ.get(_ALL, "")
+        self._endpoint = "" if is_off else environ.get(_SPANS) or environ.get(_ALL, "")
         wants_events = environ.get("OTEL_LOGS_EXPORTER") != "none"
         self._has_events = wants_events and bool(environ.get(_EVENTS) or environ.get(_ALL))
         self._environ, self._remark = environ, remark
@@ -74,7 +74,7 @@ class Traces:
 
     def enter(self, scope: str) -> None:
         """Begin the span of the event ``scope``, and end that of the one before it."""
-        if self._place and self._tracer is None:
+        if self._endpoint and self._tracer is None:
             self._begin()
         if self._tracer is None:
             return
@@ -85,7 +85,7 @@ class Traces:
         self._event(scope)
 
     def within(self, scope: str) -> Span | None:
-        """Return the span that what is done now for ``scope`` lies in; None if there are no traces."""
+        """Return the span that what is done now for ``scope`` lies in; None where nothing is sent."""
         if self._tracer is None:
             return None
         current = trace.get_current_span()
@@ -240,8 +240,8 @@ class Traces:
     # The collector
 
     def _begin(self) -> None:
-        place, self._place = self._place, ""
-        host = urlsplit(place).hostname or "the collector"
+        endpoint, self._endpoint = self._endpoint, ""
+        host = urlsplit(endpoint).hostname or "the collector"
         try:
             self._connect()
         except ImportError:
@@ -286,11 +286,11 @@ class Traces:
         senders = [Thread(target=end, daemon=True) for end in self._ends]
         for sender in senders:
             sender.start()
-        until = time.monotonic() + (_LITTLE_PATIENCE_S if self._faults.first else _PATIENCE_S)
+        until = time.monotonic() + (_LITTLE_PATIENCE_S if self._faults.complaint else _PATIENCE_S)
         for sender in senders:
             await asyncio.to_thread(sender.join, max(0.0, until - time.monotonic()))
-        if any(sender.is_alive() for sender in senders) and not self._faults.first:
-            self._faults.first = "it does not answer"
+        if any(sender.is_alive() for sender in senders) and not self._faults.complaint:
+            self._faults.complaint = "it does not answer"
         self._tell()
         self._faults.leave()
 
@@ -299,8 +299,8 @@ class _Faults(logging.Handler):
     """Keeps the first of what the SDK, which sends in a thread, has to complain of, and the rest off the terminal."""
 
     host = ""
-    first = ""
-    is_told = False
+    complaint = ""
+    is_reported = False
 
     def listen(self) -> None:
         logger = logging.getLogger("opentelemetry")
@@ -313,15 +313,15 @@ class _Faults(logging.Handler):
         logger.propagate = not logger.handlers
 
     def emit(self, record: logging.LogRecord) -> None:
-        if record.levelno >= logging.WARNING and not self.first:
-            self.first = " ".join(redact(record.getMessage()).split())[:200]
+        if record.levelno >= logging.WARNING and not self.complaint:
+            self.complaint = " ".join(redact(record.getMessage()).split())[:200]
 
     def news(self) -> str:
         """Return what to say, once."""
-        if not self.first or self.is_told:
+        if not self.complaint or self.is_reported:
             return ""
-        self.is_told = True
-        return f"traces do not arrive at {self.host}, and the work goes on without them: {self.first}"
+        self.is_reported = True
+        return f"traces do not arrive at {self.host}, and the work goes on without them: {self.complaint}"
 
 
 def _usage(cost: Cost) -> dict[str, Value]:

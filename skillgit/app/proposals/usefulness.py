@@ -198,7 +198,7 @@ class _Servers:
                 self._by_skill[path] = server
             except SkillgitError as error:
                 self.errors[path] = error
-        before = _known(self._file)
+        before = _listed_before(self._file)
         self.listed = tuple(
             ListedModels(
                 server=server,
@@ -224,11 +224,11 @@ class _Servers:
         """Keep that models are known: all that a server lists at first, later those that are not ``still_open``."""
         if not self.listed:
             return
-        known = _known(self._file)
+        names_by_server = _listed_before(self._file)
         for each in self.listed:
             names = (name for name in self._names[each.server] if name not in still_open or name not in each.new)
-            known[each.server] = [*dict.fromkeys((*known.get(each.server, ()), *names))]
-        write_file(self._file, json.dumps(known, indent=1, sort_keys=True).encode())
+            names_by_server[each.server] = [*dict.fromkeys((*names_by_server.get(each.server, ()), *names))]
+        write_file(self._file, json.dumps(names_by_server, indent=1, sort_keys=True).encode())
 
 
 async def _listed(route: Route) -> list[str]:
@@ -239,7 +239,7 @@ async def _listed(route: Route) -> list[str]:
         return [name for name in await backend.models() if _NAME.fullmatch(name)]
 
 
-def _known(file: Path) -> dict[str, list[str]]:
+def _listed_before(file: Path) -> dict[str, list[str]]:
     """Return the models that each server had listed; of a damaged file nothing, so that a server begins again."""
     try:
         document = json.loads(read_plain(file))
