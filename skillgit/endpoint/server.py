@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from base64 import urlsafe_b64encode
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from contextvars import Context, copy_context
 from dataclasses import dataclass, field, replace
@@ -19,7 +19,7 @@ from skillgit.domain.ids import short_digest
 from skillgit.domain.trajectory import ToolUse, Turn
 from skillgit.domain.untrusted.json_limits import MOST_BYTES, DocumentError, read_document
 from skillgit.errors import SkillgitError, UnanswerableError
-from skillgit.plugin.backend import ModelAccess, Reply, estimated_tokens, flatten
+from skillgit.plugin.backend import Message, ModelAccess, Reply, estimated_tokens, flatten
 from skillgit.wire import CHAT, FORMATS, MESSAGES, AgentQuestion, QuestionError, WireFormat
 from skillgit.wire.wire_format import frame
 
@@ -62,7 +62,7 @@ class Lease:
         question, reply = self._last
         calls = tuple(ToolUse(name=call.name, arguments=call.arguments) for call in reply.tool_calls)
         last = Turn(role="assistant", content=reply.text, tool_calls=calls)
-        return (*(message.turn() for message in question.messages), last)
+        return (*(message.turn() for message in _results_in_order(question.messages)), last)
 
     def answer(self, question: AgentQuestion, wire: WireFormat, *, is_repeated: bool) -> asyncio.Task[Reply]:
         """Ask ``question``; an answer that did not arrive, or that the client says it asks for again, is not bought."""
@@ -113,6 +113,24 @@ class Lease:
             self.streamed.add(identity)
         else:
             self.streamed.discard(identity)
+
+
+def _results_in_order(messages: Sequence[Message]) -> Iterator[Message]:
+    """Yield ``messages`` with what tools brought in the order of the calls, since a turn does not say which it answers.
+
+    Agents send the results of calls side by side as these end. One that is missing before another is empty.
+    """
+    calls, results = list[str](), dict[str, Message]()
+    for message in (*messages, None):
+        if message is not None and message.role == "tool" and message.tool_call_id in set(calls) - results.keys():
+            results[message.tool_call_id] = message
+            continue
+        while results:
+            identity = calls.pop(0)
+            yield results.pop(identity, None) or Message(role="tool", parts=(), tool_call_id=identity)
+        if message is not None:
+            calls = [call.id for call in message.tool_calls]
+            yield message
 
 
 def _ends_alike(text: str, cut_text: str) -> bool:

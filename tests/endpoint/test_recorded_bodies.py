@@ -9,9 +9,14 @@ from random import Random
 
 import aiohttp
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from metered import USAGE, Model, metered, played
 
+from skillgit.endpoint.server import Lease
 from skillgit.plugin.backend import Reply, ToolCall
+from skillgit.view.item import steps
+from skillgit.wire import CHAT
 
 FILES = sorted((Path(__file__).parent / "bodies").glob("*.json"))
 TOOL = Reply(
@@ -50,6 +55,26 @@ def test_each_is_answered_in_its_dialect_and_what_it_says_arrives(path: Path):
     assert {"assistant", "tool"} <= {message.role for message in rest}
     [results] = [message for message in rest if message.role == "tool"]
     assert results.tool_call_id == rest[0].tool_calls[0].id
+
+
+@given(st.lists(st.lists(st.booleans(), max_size=4), max_size=4), st.randoms())
+def test_what_a_tool_brought_is_shown_below_its_call_in_whatever_order_results_arrive(work, random):
+    """The forms are those of agents that call tools side by side; False is a call without a result."""
+    messages, wanted = [{"role": "user", "content": "do it"}], []
+    for number, calls in enumerate(work):
+        identities = [f"{number}.{place}" for place in range(len(calls))]
+        results = [identity for identity, has_result in zip(identities, calls, strict=True) if has_result]
+        wanted += [(identity, identity if identity in results else "") for identity in identities]
+        random.shuffle(results)
+        made = [{"id": each, "type": "function", "function": {"name": each, "arguments": "{}"}} for each in identities]
+        messages.append({"role": "assistant", "content": "", **({"tool_calls": made} if made else {})})
+        messages += [{"role": "tool", "tool_call_id": result, "content": result} for result in results]
+    lease = Lease(access=None, ask=None, context=None)
+    lease.exchanges.append((CHAT.read_question({"model": "m", "messages": messages}), SAID))
+    tree = [
+        (call.name, brought.content if brought else "") for step in steps(lease.turns()) for call, brought in step.calls
+    ]
+    assert tree == wanted
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
