@@ -126,8 +126,7 @@ def _results_in_order(messages: Sequence[Message]) -> Iterator[Message]:
             results[message.tool_call_id] = message
             continue
         while results:
-            identity = calls.pop(0)
-            yield results.pop(identity, None) or Message(role="tool", parts=(), tool_call_id=identity)
+            yield results.pop(calls.pop(0), Message(role="tool", parts=()))
         if message is not None:
             calls = [call.id for call in message.tool_calls]
             yield message
