@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, zip_longest
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, assert_never
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from skillgit.domain.asked_question import marked_question
 from skillgit.domain.evaluation import Metric, solved_count
 from skillgit.view import numbers
-from skillgit.view.surface import UNICODE, Glyphs, Screen, Style
+from skillgit.view.surface import UNICODE, Screen, Style
 from skillgit.view.table import Cell, Column, Table
 from skillgit.view.text import apart, fit, one_line, width
 
@@ -24,56 +24,38 @@ if TYPE_CHECKING:
     from skillgit.index.rows import LogRow
 
 
-STYLES: Final[dict[Change, Style]] = {
-    "fixed": Style.ACCEPTED,
-    "gained": Style.ACCEPTED,
-    "broken": Style.REJECTED,
-    "lost": Style.REJECTED,
-    "not-measured": Style.FAINT,
-    "missing": Style.REVERTED,
-    "fail": Style.FAINT,
-    "pass": Style.FAINT,
+NOT_MEASURED = "not measured (the decision was settled)"
+
+
+class ChangeLook(NamedTuple):
+    """How people see what happened to an item."""
+
+    style: Style
+    sign: str  # of a Unicode screen; an item that is not solved has none of an item that is
+    words: str
+    otherwise: str = ""  # the words where more than the text differs, if these are others
+
+
+LOOKS: Final[dict[Change, ChangeLook]] = {
+    "fixed": ChangeLook(Style.ACCEPTED, UNICODE.passed, "fixed", "higher"),
+    "gained": ChangeLook(Style.ACCEPTED, "+", "gained", "higher"),
+    "broken": ChangeLook(Style.REJECTED, UNICODE.rejected, "broken", "lower"),
+    "lost": ChangeLook(Style.REJECTED, "-", "lost", "lower"),
+    "not-measured": ChangeLook(Style.FAINT, UNICODE.dot, NOT_MEASURED),
+    "missing": ChangeLook(Style.REVERTED, "?", "missing"),
+    "fail": ChangeLook(Style.FAINT, UNICODE.rejected, "stable fail"),
+    "pass": ChangeLook(Style.FAINT, UNICODE.passed, "stable pass"),
 }
 """What happened to items, in the order in which they are listed."""
 _HEAD, _TAIL = 200, 400  # characters of a prompt
 _ANSWER, _QUESTION, _REPLY = 80, 140, 28  # columns
 CHANGED: tuple[Change, ...] = ("fixed", "gained", "broken", "lost")
-NOT_MEASURED = "not measured (the decision was settled)"
-
-
-def sign(change: Change, glyphs: Glyphs) -> str:
-    """Return the sign of what happened to an item; one that is not solved has none of an item that is."""
-    match change:
-        case "fixed" | "pass":
-            return glyphs.passed
-        case "gained":
-            return "+"
-        case "lost":
-            return "-"
-        case "broken" | "fail":
-            return glyphs.rejected
-        case "not-measured":
-            return glyphs.dot
-        case "missing":
-            return "?"
-        case _:
-            assert_never(change)
 
 
 def change_words(differs: Iterable[Difference]) -> dict[Change, str]:
     """Return what happened to items, in words: where more than the text differs, scores are higher or lower."""
-    higher, lower = "higher", "lower"
     same = not any(difference.matters for difference in differs)
-    return {
-        "fixed": "fixed" if same else higher,
-        "gained": "gained" if same else higher,
-        "broken": "broken" if same else lower,
-        "lost": "lost" if same else lower,
-        "not-measured": NOT_MEASURED,
-        "missing": "missing",
-        "fail": "stable fail",
-        "pass": "stable pass",
-    }
+    return {change: look.words if same else look.otherwise or look.words for change, look in LOOKS.items()}
 
 
 def counted(counts: Iterable[tuple[Change, int]], differs: Iterable[Difference], *, all_: bool = True) -> list[str]:
@@ -158,7 +140,7 @@ def totals(diff: ItemDiff, screen: Screen) -> Iterator[str]:
 def _change_signs(whole: object) -> Callable[[ItemChange], Cell]:
     words = change_words(getattr(whole, "differs", ()))  # a version and its base differ in the text only
     # where items are not measured, the screens have no room to say why
-    return lambda row: Cell(f"{sign(row.change, UNICODE)} {words[row.change].partition(' (')[0]}", STYLES[row.change])
+    return lambda row: Cell(f"{LOOKS[row.change].sign} {words[row.change].partition(' (')[0]}", LOOKS[row.change].style)
 
 
 CHANGES: Final[Table[ItemChange]] = Table(
@@ -402,7 +384,7 @@ def sums(diff: ItemDiff, screen: Screen, examples: int = 0) -> str:
     """Return how many items were fixed and broken, at most ``examples`` of each by name, and how many stayed."""
     labels, groups = change_words(diff.differs), dict[str, tuple[Style, list[str]]]()
     for kind in CHANGED:
-        groups.setdefault(labels[kind], (STYLES[kind], []))[1].extend(getattr(diff, kind))
+        groups.setdefault(labels[kind], (LOOKS[kind].style, []))[1].extend(getattr(diff, kind))
     parts = []
     for label, (style, names) in groups.items():
         if names or label in {labels["fixed"], labels["broken"]}:

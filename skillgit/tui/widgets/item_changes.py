@@ -10,7 +10,7 @@ from textual.binding import BindingType
 from skillgit.tui.keymap import bindings
 from skillgit.tui.widgets.painted_lines import Painted, PaintedLines, Part, RenderedLines, rendered
 from skillgit.verbs.diff import ItemChange, ItemDiff
-from skillgit.view.items import STYLES, change_lines
+from skillgit.view.items import LOOKS, change_lines
 
 F = TypeVar("F", bound="ItemDiff | Sequence[ItemChange]")
 
@@ -30,7 +30,7 @@ class ItemChanges(RenderedLines[F]):
         return facts if isinstance(facts, Sequence) else facts.rows
 
     def rows(self, facts: F) -> Sequence[ItemChange]:
-        order = list(STYLES)
+        order = list(LOOKS)
         rows = sorted(self.changes(facts), key=lambda row: (order.index(row.change), row.item))
         return [row for row in rows if self.kind in {"", row.change}] or rows
 
@@ -50,7 +50,7 @@ class ItemChanges(RenderedLines[F]):
         if self.facts is None:
             return
         present = {row.change for row in self.changes(self.facts)}
-        kinds = ["", *(change for change in STYLES if change in present)]
+        kinds = ["", *(change for change in LOOKS if change in present)]
         self.kind = kinds[(kinds.index(self.kind) + 1) % len(kinds)] if self.kind in kinds else ""
         self.notify(self.kind.replace("-", " ") or "all items", timeout=2)
         self.cursor = 0

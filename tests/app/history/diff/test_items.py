@@ -12,8 +12,7 @@ from skillgit.app.history.diff.items import Change, item_changes, items, paired_
 from skillgit.domain.evaluation import Gauge, Metric
 from skillgit.errors import NotFoundError, RevisionNotFoundError
 from skillgit.index.rows import ItemRow
-from skillgit.view.items import STYLES, change_words, sign
-from skillgit.view.surface import Glyphs
+from skillgit.view.items import LOOKS, change_words
 
 
 def git(folder, *arguments):
@@ -110,8 +109,8 @@ def test_the_paired_test_is_the_gates():
 
 
 def test_what_may_become_of_an_item_is_listed_once_with_a_sign_and_in_words():
-    assert set(STYLES) == set(change_words(())) == set(get_args(Change))
-    assert all(sign(change, Glyphs()) for change in STYLES)
+    assert set(LOOKS) == set(change_words(())) == set(get_args(Change))
+    assert all(look.sign and look.words for look in LOOKS.values())
 
 
 def test_an_item_that_a_side_never_came_to_is_not_measured_and_one_that_failed_is_missing():
