@@ -21,7 +21,7 @@ from skillgit.app.workspace.request import MisuseError
 from skillgit.app.workspace.workspace import Workspace
 from skillgit.cli.diagnostics import Diagnostics
 from skillgit.cli.output import Output, Pager, choose, paints_diffs
-from skillgit.errors import SkillgitError, UsageError
+from skillgit.errors import UsageError
 from skillgit.lazy import loaded_on_use
 from skillgit.verbs.command_line import VerbCommand, shared_notes
 from skillgit.verbs.verb import Answer, Form, TerminalSession
@@ -141,9 +141,6 @@ class CommandSession(TerminalSession):
     def note(self, *sentences: str, hint: str = "") -> None:
         self.diagnostics.note(*sentences, hint=hint)
 
-    def failed(self, error: SkillgitError) -> None:
-        self.diagnostics.failed(error)
-
     def write(self, lines: Iterable[str | bytes]) -> None:
         for line in lines:
             if isinstance(line, bytes):
@@ -154,9 +151,6 @@ class CommandSession(TerminalSession):
 
     def confirm(self, question: str, *, default: bool = False) -> bool:
         return click.confirm(question, default=default, err=True)
-
-    def choose(self, question: str, choices: Sequence[str]) -> str:
-        return str(click.prompt(question, type=click.Choice(list(choices)), err=True))
 
     def edit(self, text: str, extension: str = ".txt") -> str | None:
         try:

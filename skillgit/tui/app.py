@@ -29,7 +29,8 @@ from skillgit.tui.screens.history import HistoryScreen
 from skillgit.tui.theme import QUIET, Collector, LastFilter
 
 with loaded_on_use():
-    from skillgit.verbs import command_line, exchange
+    from skillgit.tui.screens import drafts
+    from skillgit.verbs import command_line, exchange, tasks
 
 WATCHED_EVERY = 0.5
 """Seconds between two looks at whether history has changed."""
@@ -181,6 +182,21 @@ class SkillgitApp(ReadingApp):
 
     def action_command_prompt(self) -> None:
         self.push_screen(PromptScreen(), lambda line: self.command(shlex.split(line), look=True) if line else None)
+
+    def action_drafts_open(self) -> None:
+        self.call(tasks.drafted_skills, then=self._choose_drafts, group="drafts-of")
+
+    def _choose_drafts(self, counts: Mapping[str, int]) -> None:
+        def answered(skill: str | None) -> None:
+            if skill:
+                self.push_screen(drafts.DraftsScreen(skill))
+
+        if not counts:
+            self.notify("there are no drafts\nhint: skillgit tasks draft NAME --from sessions", severity="warning")
+        elif len(counts) == 1:
+            answered(*counts)
+        else:
+            self.push_screen(ChoiceScreen("Drafts of", numbered("skill", [*counts])), answered)
 
     def action_command_log(self) -> None:
         self.call(command_journal.commands, then=self._adopt, on_error=lambda _: None, group="journal")

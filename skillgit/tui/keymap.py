@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from textual.binding import BindingType
 
 Place = Literal["app", "history", "list", "wide", "find", "tabs", "diff", "items", "compare",
-                "item", "event", "printed", "live", "dialog"]  # fmt: skip
+                "item", "event", "printed", "live", "drafts", "dialog"]  # fmt: skip
 """Where a key holds."""
 
 SETTING: Final = "skillgit.tui.keymap"
@@ -55,6 +55,7 @@ KEYS: Final = (
     _key("command.log", "at", "Commands that were run", "app"),
     _key("remote.push", "P", "Push to another repository", "app"),
     _key("remote.pull", "p", "Pull from another repository", "app"),
+    _key("drafts.open", "D", "Review drafts of tasks", "app"),
     _key("pane.1", "1", "Runs", "history"),
     _key("pane.2", "2", "History", "history"),
     _key("pane.3", "3", "Scores", "history"),
@@ -101,7 +102,7 @@ KEYS: Final = (
     _key("version.note", "C", "Note on it, for later steps", "history", "event"),
     _key("run.report", "H", "Write its run as an HTML page", "history", "event"),
     _key("evidence.open", "e", "Evidence", "history", "event", footer="evidence"),
-    _key("copy.menu", "y", "Copy", "history", "compare", "item", "event", "printed", footer="copy"),
+    _key("copy.menu", "y", "Copy", "history", "compare", "item", "event", "printed", "drafts", footer="copy"),
     _key("editor.open", "i", "Read the skill in the editor", "history", "event"),
     _key("pager.open", "l", "Read the event in the pager", "history", "event"),
     _key("live.open", "L", "Watch the run that is trained", "history"),
@@ -116,15 +117,21 @@ KEYS: Final = (
     _key("compare.prev", "shift+tab", "Previous view", "compare"),
     _key("compare.swap", "s", "Swap sides", "compare", footer="swap"),
     _key("compare.open", "enter", "Open the item", "compare"),
-    _key("item.earlier", "left h", "Earlier version", "item", footer="earlier"),
-    _key("item.later", "right l", "Later version", "item", footer="later"),
+    _key("item.earlier", "left h", "Earlier version, or draft", "item", "drafts", footer="earlier"),
+    _key("item.later", "right l", "Later version, or draft", "item", "drafts", footer="later"),
+    _key("draft.accept", "a", "Accept", "drafts", footer="accept"),
+    _key("draft.edit", "e", "Edit", "drafts", footer="edit"),
+    _key("draft.drop", "d", "Drop", "drafts", footer="drop"),
+    _key("draft.undo", "u", "Take back", "drafts", footer="undo"),
     _key("live.follow", "f", "Follow the newest event, or stay", "live", footer="follow"),
     _key("live.stop", "K", "Stop after this step", "live", footer="stop after this step"),
     _key("live.close", "q ctrl+q", "Close; training goes on", "live", footer="close"),
     _key(
-        "screen.close", "q", "Close, back to the screen before", "compare", "item", "event", "printed", footer="close"
+        *("screen.close", "q", "Close, back to the screen before"),
+        *("compare", "item", "event", "printed", "drafts"),
+        footer="close",
     ),
-    _key("screen.back", "escape", "Back", "history", "compare", "item", "event", "printed", "live", "dialog"),
+    _key("screen.back", "escape", "Back", "history", "compare", "item", "event", "printed", "live", "drafts", "dialog"),
 )
 """Every key, in the order in which help lists them."""
 
@@ -150,10 +157,14 @@ FIRST: Final[Mapping[str, tuple[str, ...]]] = {
         *("history.mark", "history.compare", "find.open", "version.text", "run.items", "run.summary"),
         *("history.compare_base", "history.toggle_rejected", "version.checkout", "evidence.open", "copy.menu"),
     ),
+    "card": (
+        *("draft.accept", "draft.edit", "draft.drop", "draft.undo", "item.later", "item.earlier"),
+        *("find.open", "copy.menu"),
+    ),
     "scores": ("plot.axis", "run.summary", "run.items", "run.cost"),
     "detail": ("tab.next", "find.open", "diff.next", "diff.side", "diff.word", "version.text", "copy.menu"),
 }
-"""Pane of the history to what the line of keys shows while it has the focus, as far as there is room."""
+"""What has the focus, by its id, to what the line of keys shows then, as far as there is room."""
 
 
 def at(*scopes: Place) -> tuple[Key, ...]:

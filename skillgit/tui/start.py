@@ -10,6 +10,7 @@ import gc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 
 from skillgit.app.workspace.command_journal import CommandRecord
 from skillgit.app.workspace.context import Context
@@ -22,7 +23,7 @@ from skillgit.verbs.diff import TEXT_DIFF, DiffRequest
 with loaded_on_use():
     from skillgit.app.workspace import live as trainings
     from skillgit.tui import app
-    from skillgit.tui.screens import compare, live
+    from skillgit.tui.screens import compare, drafts, live
 
 
 @contextmanager
@@ -49,6 +50,12 @@ def browse_history(context: Context, run: str, ends: tuple[str, str] | None, *, 
         # an error that concerns all screens is shown before there are any
         start = reading()
     screens(context, run, start=start, unicode=unicode).run(mouse=mouse)
+
+
+def review_drafts(context: Context, skill: str, into: Path | None, *, unicode: bool) -> None:
+    """Show the drafts of ``skill`` until the user leaves them."""
+    opening = partial(drafts.DraftsScreen, skill, into, is_alone=True)
+    app.SkillgitApp(context, opening=opening, unicode=unicode).run()
 
 
 def watch(context: Context, trainer: CommandRecord, *, unicode: bool) -> str:

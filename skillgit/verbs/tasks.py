@@ -13,12 +13,12 @@ from typing import Annotated, TypeAlias
 from skillgit.app.sources.requests import MODEL, SESSIONS, DraftRequest
 from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.request import Arg, MisuseError, OfSkill, Opt, given, option_of, refuse_together
-from skillgit.errors import DataError, NotFoundError, SkillgitError, UsageError
+from skillgit.errors import NotFoundError
 from skillgit.lazy import loaded_on_use
 from skillgit.verbs.measuring import planned
+from skillgit.verbs.tui import has_terminal
 from skillgit.verbs.verb import Answer, Effect, Form, TerminalSession, Verb
 from skillgit.view.numbers import plural
-from skillgit.view.text import inert
 
 with loaded_on_use():
     from skillgit.app.setup import plan as plans
@@ -31,6 +31,7 @@ with loaded_on_use():
 
 DraftFolder: TypeAlias = "draft_review.DraftFolder"
 PendingDraft: TypeAlias = "draft_review.PendingDraft"
+DraftAnswer: TypeAlias = "draft_review.DraftAnswer"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -175,9 +176,9 @@ def _review(session: TerminalSession, request: ReviewRequest) -> Answer[object]:
         return Answer("tasks-review/1", result, task_view.reviewed(result, screen, brief=bool(request.accept)))
     skill = request.skill or skill_tasks.name_of_meant(session.workspace)
     is_answered = bool(request.accept or request.drop or request.undo)
-    if session.answers and screen.terminal and session.form is not Form.JSON and not is_answered:
+    if session.answers and has_terminal(session) and session.form is not Form.JSON and not is_answered:
         with draft_review.open_drafts(context, skill, request.into) as folder:
-            _converse(session, folder)
+            session.surface("tui").review_drafts(context, skill, request.into, unicode=screen.unicode)
             return Answer(lines=[f"{plural(folder.count(), 'task')} in {folder.tasks.path.name}"])
     review = draft_review.review_harvest(
         context, skill, into=request.into, accept=request.accept, drop=request.drop, undo=request.undo
@@ -185,63 +186,12 @@ def _review(session: TerminalSession, request: ReviewRequest) -> Answer[object]:
     return Answer("tasks-drafts/1", review, task_view.harvest_review(review, screen, brief=is_answered))
 
 
-def _converse(session: TerminalSession, folder: DraftFolder) -> None:
-    """Show each draft and carry out what is answered, until there is none left or the user has had enough."""
-    total = len(folder.pending_ids())
-    for number, pending in enumerate(folder.drafts(), start=1):
-        current, position = pending, f"{number} of {total}"
-        session.write(task_view.pending_draft(current, session.screen, position))
-        while (answer := _answer(session, current)) not in {"s", "q"}:
-            try:
-                match answer:
-                    case "a":
-                        folder.accept(current)
-                        break
-                    case "d":
-                        folder.drop(current)
-                        break
-                    case "f":
-                        session.write(task_view.contents(current, session.screen))
-                    case "l":
-                        session.write([inert(current.line)])
-                    case _:
-                        current = _edited(session, folder, current)
-                        session.write(task_view.pending_draft(current, session.screen, position))
-            except SkillgitError as error:
-                session.failed(error)
-        if answer == "q":
-            break
-
-
-def _answer(session: TerminalSession, pending: PendingDraft) -> str:
-    return session.choose(f"{pending.id}: accept, edit, drop, skip, quit; show files, line", list("aedsqfl"))
-
-
-def _edited(session: TerminalSession, folder: DraftFolder, pending: PendingDraft) -> PendingDraft:
-    """Return the draft as the user's editor leaves it; as it was, if the text comes back empty or unchanged."""
-    text = pending.editable
-    while True:
-        try:
-            new_text = session.edit(text, ".yaml") or ""
-        except UsageError as error:
-            raise UsageError(error.message, hint=f"{error.hint}, or answer without editing") from error
-        if not new_text.strip() or new_text.rstrip() == text.rstrip():
-            return pending
-        try:
-            return folder.edit(pending, new_text)
-        except DataError as error:
-            session.failed(error)
-        if not session.confirm("edit again?", default=True):
-            return pending
-        text = new_text
-
-
 TASKS_REVIEW = Verb("tasks review", ReviewRequest, _review, Effect.FILES)
 
 
-def reviewing(context: Context, skill: str) -> AbstractContextManager[DraftFolder]:
+def reviewing(context: Context, skill: str, into: Path | None = None) -> AbstractContextManager[DraftFolder]:
     """Open the drafts of ``skill`` for a person who answers them one by one, as a form does."""
-    return draft_review.open_drafts(context, skill)
+    return draft_review.open_drafts(context, skill, into)
 
 
 def drafted_skills(context: Context) -> Mapping[str, int]:

@@ -226,17 +226,10 @@ class TerminalSession(VerbSession):
 
     @abstractmethod
     def write(self, lines: Iterable[str | bytes]) -> None:
-        """Write data before the answer, as a dialogue does."""
-
-    @abstractmethod
-    def failed(self, error: SkillgitError) -> None:
-        """Say an error that does not end the command."""
+        """Write data before the answer."""
 
     @abstractmethod
     def confirm(self, question: str, *, default: bool = False) -> bool: ...
-
-    @abstractmethod
-    def choose(self, question: str, choices: Sequence[str]) -> str: ...
 
     @abstractmethod
     def edit(self, text: str, extension: str = ".txt") -> str | None:

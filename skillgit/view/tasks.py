@@ -74,16 +74,16 @@ def harvest_review(review: HarvestReview, screen: Screen, *, brief: bool) -> Ite
         yield f"{command} shows what is left, and why it may need a look" if brief else f"next: {command} --accept ID"
 
 
-def pending_draft(draft: PendingDraft, screen: Screen, position: str) -> Iterator[str]:
-    """Yield what would be committed and sent to a model, and why to look twice; ``position`` is among all drafts."""
-    yield f"{screen.paint(Style.STRONG, inert(draft.id))} {screen.paint(Style.FAINT, position)}"
+def pending_draft(draft: PendingDraft, screen: Screen, remark: str) -> Iterator[str]:
+    """Yield what would be committed and sent to a model, and why to look twice, behind a ``remark``."""
+    yield f"{screen.paint(Style.STRONG, inert(draft.id))} {screen.paint(Style.FAINT, remark)}"
     yield from _folded("", draft.prompt, screen)
     for file in draft.files:
         yield from _folded("file: ", f"{file.name}, {file.size:,} bytes", screen)
     for name, value in draft.expected.items():
         yield from _folded(f"{one_line(name)}: ", json.dumps(value, ensure_ascii=False), screen)
-    for name, text in facts_of(draft):
-        yield from _folded(f"{name}: ", text, screen, Style.FAINT)
+    if facts := screen.dotted(f"{name} {text}" for name, text in facts_of(draft)):
+        yield from _folded("from: ", facts, screen, Style.FAINT)
     for text in draft.obstacles:
         yield from _folded("cannot be accepted: ", text, screen, Style.REJECTED)
     for text in draft.warnings:
@@ -91,9 +91,30 @@ def pending_draft(draft: PendingDraft, screen: Screen, position: str) -> Iterato
     yield ""
 
 
-def progress(position: int, rest: int, decisions: Sequence[DraftAnswer]) -> str:
+def draft_card(draft: PendingDraft, screen: Screen, state: str, into: str) -> Iterator[str]:
+    """Yield a draft with all its texts, and what each answer does."""
+    yield from pending_draft(draft, screen, state)
+    for key, does in actions(draft, into).items():
+        yield from _folded(f"{key} ", does, screen)
+    yield ""
+    yield from contents(draft, screen) if draft.files else ()
+    yield screen.paint(Style.STRONG, "the line that would be committed")
+    yield from _folded("", draft.line, screen)
+
+
+def state_of(draft: PendingDraft, answers: Sequence[DraftAnswer]) -> str:
+    """Say whether a draft that waits for an answer was edited, and whether it can be accepted."""
+    prefix = "edited, " if any(answer.id == draft.id for answer in answers) else ""
+    return prefix + ("cannot be accepted yet" if draft.obstacles else "waits for an answer")
+
+
+def answer_said(answer: DraftAnswer, into: str) -> str:
+    return f"{answer} into {into}" if answer.did == "accepted" else str(answer)
+
+
+def progress(position: int, rest: int, answers: Sequence[DraftAnswer]) -> str:
     """Return where a review is that shows the draft at ``position`` of ``rest``, as 7 of 23, 3 kept, 1 dropped."""
-    accepts, drops = (sum(decision.did == did for decision in decisions) for did in ("accepted", "dropped"))
+    accepts, drops = (sum(answer.did == did for answer in answers) for did in ("accepted", "dropped"))
     total = accepts + drops + rest
     where = f"{accepts + drops + position} of {total}" if rest else f"all {total} answered"
     return f"{where}, {accepts} kept, {drops} dropped"

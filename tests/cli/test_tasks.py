@@ -129,25 +129,6 @@ def test_the_help_lists_what_there_is(skillgit):
     assert "Show this help" in ended.text
 
 
-class Terminal:
-    """What a person at a terminal types, each answer behind its question, and what the editor makes of a text."""
-
-    def __init__(self, monkeypatch, answers: list[str], edits: list[str]):
-        self.shown: list[str] = []
-        self._answers, self._edits = iter(answers), iter(edits)
-        monkeypatch.setattr("skillgit.cli.session.sys.stdin", SimpleNamespace(isatty=lambda: True))
-        screen_of = session.screen_of
-        monkeypatch.setattr(session, "screen_of", lambda *given: replace(screen_of(*given), terminal=True))
-        monkeypatch.setattr("skillgit.cli.session.click.prompt", lambda *_, **__: next(self._answers))
-        monkeypatch.setattr("skillgit.cli.session.click.confirm", lambda *_, **__: next(self._answers) == "y")
-        if edits:
-            monkeypatch.setattr("skillgit.cli.session.click.edit", self._edit)
-
-    def _edit(self, text: str, **_: object) -> str | None:
-        self.shown.append(text)
-        return next(self._edits)
-
-
 @pytest.fixture
 def drafts(tmp_path) -> Path:
     Repo.init(tmp_path)
@@ -155,72 +136,16 @@ def drafts(tmp_path) -> Path:
     return write_drafts(tmp_path, rows, {f"files/{row['id']}/x.txt": b"180\x1b[2J metres" for row in rows})
 
 
-def test_on_a_terminal_each_draft_is_asked_about_and_each_answer_takes_effect_at_once(
-    skillgit, monkeypatch, drafts, tmp_path
-):
-    answers = ["f", "l", "a", "d", "e", "y", "e", "a", "q"]
-    edits = ["prompt: why?", "prompt: Why?\nanswer: so", "prompt: Why not?\nanswer: so"]
-    terminal = Terminal(monkeypatch, answers, edits)
-    ended = skillgit("tasks", "review", "--skill", SKILL)
-    assert ended.code == 0
-    assert "180^[[2J metres" in ended.text
-    assert "\x1b[2J" not in ended.text
-    assert ended.text.splitlines()[-1] == f"2 tasks in {SKILL}.jsonl"
-    assert terminal.shown[1] == "prompt: why?"
-    assert "this is not a task: draft c does not say what a right result is" in ended.err
-    tasks = [json.loads(line) for line in (tmp_path / "tasks" / f"{SKILL}.jsonl").read_text().splitlines()]
-    assert [(task["id"], task["prompt"]) for task in tasks] == [("a", "How long is pier a?"), ("c", "Why not?")]
-    statuses = [json.loads(line)["status"] for line in drafts.read_text().splitlines()]
-    assert statuses == ["reviewed", "dropped", "reviewed", "draft"]
-
-
-EDITORS = [
-    ("printf 'a: [\\nb: 1' >", ["n"], "line 2 is not valid YAML"),
-    ("printf 'a: [' >", ["y"], "is not valid YAML"),
-    (": >", [], ""),
-    ("touch", [], ""),
-    ("false", [], "Editing failed"),
-    ("printf '\\377' >", [], "$EDITOR: 'utf-8' codec"),
-]
-
-
-@pytest.mark.parametrize("case", EDITORS)
-def test_an_editor_is_started_again_only_if_the_user_says_so(skillgit, monkeypatch, drafts, tmp_path, case):
-    editor, answers, fault = case
-    program = tmp_path / "editor"
-    program.write_text(f'#!/bin/sh\necho >> "{tmp_path}/starts"\n{editor} "$1"\n')
-    program.chmod(0o755)
-    monkeypatch.setenv("VISUAL", str(program))
-    before = drafts.read_bytes()
-    Terminal(monkeypatch, ["e", *answers, "q"], [])
-    ended = skillgit("tasks", "review", "--skill", SKILL)
-    assert (ended.code, drafts.read_bytes()) == (0, before)
-    assert ended.text.endswith(f"0 tasks in {SKILL}.jsonl\n")
-    assert len((tmp_path / "starts").read_text()) == 1 + answers.count("y")
-    assert fault in ended.err if fault else ended.err == ""
-
-
-@pytest.mark.parametrize("editor", ["/nonexistent/editor", "'open"])
 @pytest.mark.usefixtures("drafts")
-def test_an_editor_that_cannot_be_started_does_not_end_the_review(skillgit, monkeypatch, editor):
-    monkeypatch.setenv("VISUAL", editor)
-    Terminal(monkeypatch, ["e", "a", "q"], [])
-    ended = skillgit("tasks", "review", "--skill", SKILL)
-    assert (ended.code, ended.text.splitlines()[-1]) == (0, f"1 task in {SKILL}.jsonl")
-    assert "hint: set EDITOR" in ended.err
-
-
-def test_a_draft_has_its_place_among_all_its_context_once_and_lines_that_fit(skillgit, monkeypatch, tmp_path):
-    Repo.init(tmp_path)
-    words = "the project of many words " * 12
-    write_drafts(tmp_path, [draft(name, prompt=words + name, context="See the notes.") for name in ("a", "b")])
-    monkeypatch.setenv("COLUMNS", "80")
-    Terminal(monkeypatch, ["s", "s"], [])
-    lines = skillgit("tasks", "review", "--skill", SKILL).text.splitlines()
-    assert [line for line in lines if " of 2" in line] == ["a 1 of 2", "b 2 of 2"]
-    assert sum("See the notes." in line for line in lines) == 2
-    text = next(" ".join(lines[:number]) for number, line in enumerate(lines) if "rubric" in line)
-    assert words.strip() in " ".join(text.split())
+def test_on_a_terminal_a_review_opens_its_screen(skillgit, monkeypatch):
+    calls = []
+    monkeypatch.setattr("skillgit.cli.session.sys.stdin", SimpleNamespace(isatty=lambda: True))
+    screen_of = session.screen_of
+    monkeypatch.setattr(session, "screen_of", lambda *given: replace(screen_of(*given), terminal=True))
+    monkeypatch.setattr("skillgit.tui.start.review_drafts", lambda _, *given, **more: calls.append((*given, more)))
+    ended = skillgit("tasks", "review", "--skill", SKILL, "--into", "tasks/x.jsonl")
+    assert (ended.code, ended.text) == (0, "0 tasks in x.jsonl\n")
+    assert calls == [(SKILL, Path("tasks/x.jsonl"), {"unicode": True})]
 
 
 def test_after_an_answer_the_drafts_that_are_left_are_counted(skillgit, drafts, tmp_path):

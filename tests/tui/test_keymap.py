@@ -23,6 +23,7 @@ PLACES = {
     "item": "Item",
     "event": "Event",
     "printed": "Text",
+    "drafts": "Drafts",
     "live": "Live",
     "dialog": "Dialogs",
 }

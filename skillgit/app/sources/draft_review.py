@@ -60,10 +60,11 @@ def drafts_lock(drafts: Path, kind: int = fcntl.LOCK_EX) -> Iterator[None]:
 
 
 def harvested_skills(context: Context) -> dict[str, int]:
-    """Return the skills of which there are drafts, with their number."""
-    folders = sorted((Repo.discover(context.directory).private_dir / DRAFTS).glob(f"*/{DRAFT_ROWS}"))
-    counts = {path.parent.name: sum(row.fields.get("status") == DRAFT for row in read_rows(path)) for path in folders}
-    return {skill: count for skill, count in counts.items() if count}
+    """Return the skills with drafts, or with answers that can be taken back, and how many wait for an answer."""
+    files = sorted((Repo.discover(context.directory).private_dir / DRAFTS).glob(f"*/{DRAFT_ROWS}"))
+    rows = {path.parent.name: [dict(row.fields) for row in read_rows(path)] for path in files}
+    counts = {skill: sum(row.get("status") == DRAFT for row in own) for skill, own in rows.items()}
+    return {skill: count for skill, count in counts.items() if count or any(map(_undo_of, rows[skill]))}
 
 
 def inside(path: Path, root: Path) -> Path:
@@ -297,7 +298,7 @@ class DraftFolder:
             {"id": draft.id, "group": draft.group, "status": ACCEPTED},
             task=draft.line,
             into=self.tasks.path.relative_to(self._root).as_posix(),
-            lacks=self.tasks.lacks,
+            size=self.tasks.size,
         )
 
     def drop(self, draft: PendingDraft) -> None:
@@ -344,7 +345,7 @@ class DraftFolder:
             self.finish()
             return last
 
-    def _answer(self, draft: PendingDraft, row: Row, **more: str) -> Row:
+    def _answer(self, draft: PendingDraft, row: Row, **more: str | int) -> Row:
         with self.alone():
             position = next((number for number, old in enumerate(self._rows()) if self._is_unchanged(draft, old)), None)
             if position is None:
@@ -352,7 +353,7 @@ class DraftFolder:
             row["undo"] = {
                 "number": max(map(_number, self._rows())) + 1,
                 "time": self._clock().isoformat(),
-                "line": self._line(position),
+                "line": [line for line in self._lines() if line.strip()][position],
                 "before": draft.state,
                 "after": self._state({**row, "status": REVIEWED} if row["status"] == ACCEPTED else row),
                 **more,
@@ -417,7 +418,7 @@ class DraftFolder:
     def _remove(self, undo: Row) -> None:
         """Undo ``_bring``."""
         tasks, target, files = self._place(undo)
-        tasks.remove(str(undo["task"]), str(undo["lacks"]))
+        tasks.remove(str(undo["task"]), cast("int", undo["size"]))
         if files:
             shutil.rmtree(target, ignore_errors=True)
         for folder in (target.parent, tasks.path.parent):
@@ -430,19 +431,14 @@ class DraftFolder:
             raise DataError(f"{self._folder / DRAFT_ROWS}:{position} has no id", hint="harvest again into a new file")
         return rows
 
-    def _lines(self) -> tuple[list[str], list[int]]:
-        """Return the lines of the file of drafts, and which of them are rows."""
-        lines = read_plain(self._folder / DRAFT_ROWS, most=None).decode("utf-8-sig").split("\n")
-        return lines, [number for number, line in enumerate(lines) if line.strip()]
-
-    def _line(self, position: int) -> str:
-        lines, rows = self._lines()
-        return lines[rows[position]]
+    def _lines(self) -> list[str]:
+        """Return the lines of the file of drafts, with those that are blank."""
+        return read_plain(self._folder / DRAFT_ROWS, most=None).decode("utf-8-sig").split("\n")
 
     def _put(self, position: int, line: str) -> None:
         """Replace the line of a row."""
-        lines, rows = self._lines()
-        lines[rows[position]] = line
+        lines = self._lines()
+        lines[[number for number, old_line in enumerate(lines) if old_line.strip()][position]] = line
         write_file(self._folder / DRAFT_ROWS, "\n".join(lines).encode(), mode=0o600)
 
     def _own(self, name: str) -> Path:

@@ -76,27 +76,24 @@ class TaskFile:
         self._write("\n".join(lines))
 
     @property
-    def lacks(self) -> str:
-        """What :meth:`append` adds besides lines: the ``file``, or a ``newline`` at its end."""
-        text = self._text() if self.path.exists() else None
-        return "file" if text is None else "newline" if text and not text.endswith("\n") else ""
+    def size(self) -> int:
+        """Bytes of the file; -1 if there is none."""
+        return self.path.stat().st_size if self.path.exists() else -1
 
     def has(self, line: str) -> bool:
-        return self.path.exists() and line in self._text().split("\n")
+        return self.path.exists() and f"{line}\n" in self._text()
 
-    def remove(self, line: str, gap: str) -> None:
-        """Undo :meth:`append` of ``line``, if it is there; ``gap`` is what was added with it."""
+    def remove(self, line: str, size: int) -> None:
+        """Take out ``line``, if it is there, which was appended when the file had ``size`` bytes."""
         if not self.has(line):
             return
-        lines = self._text().split("\n")
-        position = lines.index(line)
-        del lines[position]
-        if gap == "newline" and lines[position:] == [""]:
-            lines.pop()
-        if gap == "file" and not any(lines):
-            self.path.unlink()
+        head, _, tail = self._text().partition(f"{line}\n")
+        if not tail and len(head.encode()) == size + 1 > 0:  # the end of the last line was missing
+            head = head[:-1]
+        if head + tail or size >= 0:
+            self._write(head + tail)
         else:
-            self._write("\n".join(lines))
+            self.path.unlink()
 
     def _text(self) -> str:
         return self.path.read_bytes().decode("utf-8-sig")

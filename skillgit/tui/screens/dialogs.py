@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import shlex
+import subprocess
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, ClassVar
 
 from rich.text import Text
 from textual import events, on
-from textual.app import ComposeResult
+from textual.app import ComposeResult, SuspendNotSupported
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.screen import ModalScreen, Screen, ScreenResultType
 from textual.widgets import Button, Input, Label, Static
 
+from skillgit.files import read_plain
 from skillgit.tui import commands, keymap
 from skillgit.tui.commands import Ran
 from skillgit.tui.keymap import bindings
@@ -51,6 +55,31 @@ class SearchScreen(Screen[None]):
 
     def action_screen_back(self) -> None:
         self.dismiss()
+
+    def in_editor(self, name: str, content: bytes, mode: int = 0o600) -> bytes | None:
+        """Return what the user's editor makes of a file; None if it does not end well."""
+        environ = app_of(self).context.environ
+        with tempfile.TemporaryDirectory(prefix="skillgit-") as folder:
+            path = Path(folder) / name
+            path.write_bytes(content)
+            path.chmod(mode)
+            try:
+                words = shlex.split(environ.get("VISUAL") or environ.get("EDITOR") or "vi")
+            except ValueError as error:
+                self.notify(f"$EDITOR: {error}", severity="error", markup=False)
+                return None
+            return read_plain(path, most=None) if self.in_terminal([*words, str(path)]) else None
+
+    def in_terminal(self, command: Sequence[str]) -> bool:
+        """Lend the terminal to another program until it ends, and say whether it ended well."""
+        try:
+            with self.app.suspend():
+                return not subprocess.run(command, env=dict(app_of(self).context.environ), check=False).returncode  # noqa: S603 - the user's own programs
+        except SuspendNotSupported:
+            self.notify("this terminal cannot be lent to another program", severity="warning")
+        except OSError as error:
+            self.notify(f"{command[0]}: {error.strerror}", severity="error", markup=False)
+        return False
 
     def choices(self) -> Sequence[Choice]:
         """Return what can be copied here."""

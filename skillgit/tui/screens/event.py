@@ -6,19 +6,15 @@ terminal for a while.
 
 from __future__ import annotations
 
-import shlex
-import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial, partialmethod
-from pathlib import Path
 from typing import ClassVar, Final
 
 from textual import on
-from textual.app import ComposeResult, SuspendNotSupported
+from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.widgets import ContentSwitcher
@@ -174,29 +170,13 @@ class VersionScreen(SearchScreen):
             app_of(self).read(SHOWN_FILE.ask, request, then=partial(self._edit, self.current))
 
     def _edit(self, row: LogRow, document: bytes) -> None:
-        environ = app_of(self).context.environ
-        editor = environ.get("VISUAL") or environ.get("EDITOR") or "vi"
-        with tempfile.TemporaryDirectory(prefix="skillgit-") as folder:
-            path = Path(folder) / f"{str(row.address).replace('/', '-')}-{_DOCUMENT}"
-            path.write_bytes(document)
-            path.chmod(0o444)
-            self.in_terminal([*shlex.split(editor), str(path)])
+        self.in_editor(f"{str(row.address).replace('/', '-')}-{_DOCUMENT}", document, mode=0o444)
 
     def action_pager_open(self) -> None:
         """Show the event as ``skillgit show`` does, in its pager."""
         if self.current is not None:
             words = ("-C", str(app_of(self).context.directory), "--color=always", "show", str(self.current.address))
             self.in_terminal([sys.executable, "-m", "skillgit", *words])
-
-    def in_terminal(self, command: Sequence[str]) -> None:
-        """Lend the terminal to another program until it ends."""
-        try:
-            with self.app.suspend():
-                subprocess.run(command, env=dict(app_of(self).context.environ), check=False)  # noqa: S603 - the user's own programs
-        except SuspendNotSupported:
-            self.notify("this terminal cannot be lent to another program", severity="warning")
-        except OSError as error:
-            self.notify(f"{command[0]}: {error.strerror}", severity="error", markup=False)
 
     @on(PaintedLines.Opened, "#items")
     def _item_opened(self) -> None:

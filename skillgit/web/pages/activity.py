@@ -22,7 +22,7 @@ from skillgit.verbs.tasks import (
 )
 from skillgit.view.surface import Style
 from skillgit.view.table import Cell, Column, Table
-from skillgit.view.tasks import actions, facts_of, progress
+from skillgit.view.tasks import actions, answer_said, facts_of, progress, state_of
 from skillgit.view.text import fit
 from skillgit.web.rendering import Answer, Page, Stream, Visit, address, fragment, in_shell, page, redirect
 
@@ -179,7 +179,7 @@ def _drafts(
         texts[refused.id] = visit.value("text")
     last = decisions[-1] if decisions else None
     is_undone = bool(visit.value("undone")) and on in names
-    message = f"{last}{f' into {into}' if last.did == 'accepted' else ''}" if last else ""
+    message = answer_said(last, into) if last else ""
     return Page(
         "drafts_of_skill.html",
         f"Drafts of {folder.skill}",
@@ -191,11 +191,11 @@ def _drafts(
         following="".join(names[first + DRAFTS :][:1]),
         at=at,
         first=first,
-        progress=partial(progress, rest=len(names), decisions=decisions),
+        progress=partial(progress, rest=len(names), answers=decisions),
         said=f"taken back: {on} waits for an answer again" if is_undone else message,
         undone=is_undone,
         last=last,
-        edited={decision.id for decision in decisions if decision.did == "edited"},
+        state_of=partial(state_of, answers=decisions),
         into=into,
         texts=texts,
         refused=refused,

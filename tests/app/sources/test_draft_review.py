@@ -111,6 +111,7 @@ def test_a_dropped_draft_leaves_its_id_and_group_and_no_file(context):
     assert harvested_skills(context) == {SKILL: 1}
     assert review_harvest(context, SKILL, drop=["all"]).dropped == ("one",)
     assert private.stat().st_mode & 0o077 == 0
+    assert harvested_skills(context) == {SKILL: 0}
     review_harvest(a_day_after(context), SKILL)
     assert rows_of(private) == [{"id": "one", "group": group("one"), "status": "dropped"}]
     assert not any(path.is_file() for path in (private.parent / "files").rglob("*"))
