@@ -662,8 +662,9 @@ def _of_id(cases: Sequence[MeasuredItem]) -> GuessRule:
     spelling = {case.right: case.right if case.choices else case.answers[0] for case in cases}
     usual = Counter(case.right for case in cases).most_common(1)[0][0]
     scores = {
-        name: sum(_without(_table(cases, feature), feature(case.item.id), case.right) == case.right for case in cases)
+        name: sum(_without(table, feature(case.item.id), case.right) == case.right for case in cases)
         for name, feature in _ID_FEATURES.items()
+        for table in (_table(cases, feature),)
     }
     by_id = sorted(cases, key=lambda case: _order(case.item.id))
     same = sum(first.right == second.right for first, second in pairwise(by_id))
