@@ -19,3 +19,12 @@ class Says:
         self.heard.append(list(messages))
         said = self.texts.pop(0)
         return said if isinstance(said, Reply) else Reply(text=said, usage=Usage(tokens_in=1, tokens_out=1))
+
+
+class Repeats(Says):
+    """A model without tools that says one thing after the other, and the last one again and again."""
+
+    async def chat(self, messages, tools=()):
+        assert not tools
+        self.texts.append(self.texts[-1])
+        return await super().chat(messages)

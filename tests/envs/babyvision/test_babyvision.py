@@ -12,12 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from over_the_wire import events, train
 from reading import items_in
+from saying import Repeats
 from wire.scripted import TARGET
 
 from skillgit.domain.evaluation import Split
 from skillgit.domain.trajectory import Item, Trajectory
 from skillgit.errors import DataError, EnvironmentFaultError
-from skillgit.plugin.backend import Image, Reply, Usage
+from skillgit.plugin.backend import Image
 from skillgit.plugin.environment import asks_judge, call_bounds
 from skillgit_envs.babyvision import BabyVision
 
@@ -48,22 +49,9 @@ def read(folder: Path, *rows: dict[str, object]) -> list[Item]:
     return items_in(BabyVision, path)
 
 
-class Says:
-    """A model that says one thing after the other, and the last one again."""
-
-    def __init__(self, *texts: str) -> None:
-        self.texts, self.heard = list(texts), []
-
-    async def chat(self, messages, tools=()):
-        assert not tools
-        self.heard.append(list(messages))
-        text = self.texts.pop(0) if len(self.texts) > 1 else self.texts[0]
-        return Reply(text=text, usage=Usage(tokens_in=1, tokens_out=1))
-
-
-def hard(environment: BabyVision, item: Item, answer: str, judge: Says | None = None) -> float:
+def hard(environment: BabyVision, item: Item, answer: str, judge: Repeats | None = None) -> float:
     trajectory = Trajectory(item_id=item.id, turns=(), answer=answer)
-    return asyncio.run(environment.score(item, trajectory, judge or Says("")))[0].hard
+    return asyncio.run(environment.score(item, trajectory, judge or Repeats("")))[0].hard
 
 
 @pytest.mark.parametrize("number", [2, "2"])
@@ -103,7 +91,7 @@ def test_a_row_that_cannot_be_used_is_named_and_not_dropped(fields, sentence, tm
 def test_the_picture_is_shown_with_the_choices_and_without_the_reasoning(tmp_path):
     (item,) = read(tmp_path, row(coT="Follow the wall on the left."))
     assert "wall" not in json.dumps(item.content)
-    environment, target = BabyVision({}, tmp_path), Says("I see. <answer>C</answer>")
+    environment, target = BabyVision({}, tmp_path), Repeats("I see. <answer>C</answer>")
     shipped = environment.items(Split.TRAIN)[0]
     trajectory = asyncio.run(environment.rollout(shipped, environment.seed_skill(), target))
     assert isinstance(target.heard[0][1].parts[1], Image)
@@ -124,11 +112,11 @@ def test_a_verdict_is_one_word_and_what_merely_contains_it_is_none(tmp_path):
     item = environment.items(Split.TEST)[0]
     assert asks_judge(environment)
     assert call_bounds(environment, item).judge == (0, 1)
-    assert [hard(environment, item, "x", Says(word)) for word in ("True", "false.", "**TRUE**")] == [1.0, 0.0, 1.0]
-    assert hard(environment, item, "x", Says("That is not true", "False")) == 0.0
+    assert [hard(environment, item, "x", Repeats(word)) for word in ("True", "false.", "**TRUE**")] == [1.0, 0.0, 1.0]
+    assert hard(environment, item, "x", Repeats("That is not true", "False")) == 0.0
     with pytest.raises(EnvironmentFaultError, match="neither True nor False"):
-        hard(environment, item, "x", Says("not true"))
-    silent = Says("True")
+        hard(environment, item, "x", Repeats("not true"))
+    silent = Repeats("True")
     assert hard(environment, item, " ", silent) == 0.0
     assert not silent.heard
 

@@ -7,35 +7,25 @@ from typing import TYPE_CHECKING
 
 import pytest
 from over_the_wire import events, train
+from saying import Repeats
 from wire.scripted import TARGET
 from wire.training import course
 
 from skillgit.domain.evaluation import Split
 from skillgit.errors import EnvironmentFaultError
-from skillgit.plugin.backend import Image, Reply, Usage
+from skillgit.plugin.backend import Image
 from skillgit_envs.docvqa import DocVQA
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
-class Says:
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.heard: list = []
-
-    async def chat(self, messages, tools=()):
-        assert not tools
-        self.heard = list(messages)
-        return Reply(text=self.text, usage=Usage(tokens_in=1, tokens_out=1))
-
-
 def test_the_page_stands_behind_the_question(tmp_path: Path):
     environment = DocVQA({"image_detail": "high"}, tmp_path)
     item = environment.items(Split.TRAIN)[0]
-    target = Says("<answer>4471</answer>")
+    target = Repeats("<answer>4471</answer>")
     trajectory = asyncio.run(environment.rollout(item, environment.seed_skill(), target))
-    image = target.heard[1].parts[1]
+    image = target.heard[-1][1].parts[1]
     assert isinstance(image, Image)
     assert (image.media_type, image.detail) == ("image/png", "high")
     assert base64.b64decode(image.data).startswith(b"\x89PNG")
@@ -54,7 +44,7 @@ def test_a_page_that_has_gone_is_a_fault_and_not_a_wrong_answer(tmp_path: Path):
     item = environment.items(Split.TRAIN)[0]
     (tmp_path / "page.png").unlink()
     with pytest.raises(EnvironmentFaultError, match=r"picture page\.png cannot be read"):
-        asyncio.run(environment.rollout(item, environment.seed_skill(), Says("")))
+        asyncio.run(environment.rollout(item, environment.seed_skill(), Repeats("")))
 
 
 @pytest.mark.slow

@@ -6,36 +6,23 @@ from typing import TYPE_CHECKING
 
 import pytest
 from over_the_wire import events, train
+from saying import Repeats
 from wire.scripted import TARGET
 
 from skillgit.domain.evaluation import Split
-from skillgit.plugin.backend import Reply, Usage
 from skillgit_envs.livemathematicianbench import LiveMathematicianBench
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
-class Says:
-    """A model that says one thing after the other."""
-
-    def __init__(self, *texts: str) -> None:
-        self.texts = list(texts)
-        self.heard: list = []
-
-    async def chat(self, messages, tools=()):
-        assert not tools
-        self.heard = list(messages)
-        return Reply(text=self.texts.pop(0), usage=Usage(tokens_in=1, tokens_out=1))
-
-
 def test_a_reply_without_an_answer_is_asked_again_with_the_whole_conversation(tmp_path: Path):
     environment = LiveMathematicianBench({"max_turns": 3}, tmp_path)
     item = environment.items(Split.TRAIN)[0]
-    target = Says("Let me think.", "<answer>(B)</answer>", "never said")
+    target = Repeats("Let me think.", "<answer>(B)</answer>", "never said")
     trajectory = asyncio.run(environment.rollout(item, environment.seed_skill(), target))
-    assert [message.role for message in target.heard] == ["system", "user", "assistant", "user"]
-    assert str(item.content["question"]) in target.heard[1].text
+    assert [message.role for message in target.heard[-1]] == ["system", "user", "assistant", "user"]
+    assert str(item.content["question"]) in target.heard[-1][1].text
     assert trajectory.answer == "(B)"
     assert [turn.role for turn in trajectory.turns] == ["user", "assistant"] * 2
 
@@ -45,8 +32,8 @@ def test_theorem_and_sketch_are_told_to_the_optimizer_only_on_demand(tmp_path: P
     item.content["sketch"] = "by induction"  # type: ignore[index]
     for explain in (False, True):
         environment = LiveMathematicianBench({"explain": explain}, tmp_path)
-        trajectory = asyncio.run(environment.rollout(item, environment.seed_skill(), Says("<answer>Z</answer>")))
-        _, feedback = asyncio.run(environment.score(item, trajectory, Says()))
+        trajectory = asyncio.run(environment.rollout(item, environment.seed_skill(), Repeats("<answer>Z</answer>")))
+        _, feedback = asyncio.run(environment.score(item, trajectory, Repeats()))
         assert ("by induction" in feedback) is explain
 
 

@@ -13,12 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from over_the_wire import events, train
 from reading import items_in
+from saying import Repeats
 from wire.scripted import TARGET
 
 from skillgit.domain.evaluation import Split
 from skillgit.domain.trajectory import Item, Trajectory
 from skillgit.errors import DataError
-from skillgit.plugin.backend import Image, Reply, Usage
+from skillgit.plugin.backend import Image
 from skillgit_envs.mmrb import MMRB, extracted
 
 if TYPE_CHECKING:
@@ -57,21 +58,11 @@ def hard(folder: Path, scorer: str, item: Item, answer: str) -> float:
     return asyncio.run(environment.score(item, trajectory, None))[0].hard
 
 
-class Says:
-    def __init__(self) -> None:
-        self.heard: list = []
-
-    async def chat(self, messages, tools=()):
-        assert not tools
-        self.heard = list(messages)
-        return Reply(text="<answer>B</answer>", usage=Usage(tokens_in=1, tokens_out=1))
-
-
 def test_pictures_follow_the_question_in_their_order(tmp_path):
-    environment, target = MMRB({}, tmp_path), Says()
+    environment, target = MMRB({}, tmp_path), Repeats("<answer>B</answer>")
     item = next(item for item in environment.items(Split.TRAIN) if len(item.content["images"]) > 2)
     asyncio.run(environment.rollout(item, environment.seed_skill(), target))
-    text, *pictures = target.heard[1].parts
+    text, *pictures = target.heard[-1][1].parts
     assert "{image#3}" in text.text
     assert len(pictures) == 3
     assert all(isinstance(picture, Image) for picture in pictures)

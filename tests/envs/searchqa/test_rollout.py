@@ -5,32 +5,19 @@ from typing import TYPE_CHECKING
 
 import pytest
 from over_the_wire import events, train
+from saying import Repeats
 from wire.scripted import TARGET
 
 from skillgit.domain.evaluation import Scored, Split
 from skillgit.domain.trajectory import Item
 from skillgit.errors import ConfigError
-from skillgit.plugin.backend import Reply, Usage
 from skillgit_envs.searchqa import SearchQA
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
 
-    from skillgit.plugin.backend import Message, Tool
 
 GOLD = "Oxford Gold"
-
-
-class Parrot:
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.heard: list[Message] = []
-
-    async def chat(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> Reply:
-        assert not tools
-        self.heard.extend(messages)
-        return Reply(text=self.text, usage=Usage(tokens_in=1, tokens_out=1))
 
 
 def item() -> Item:
@@ -38,14 +25,15 @@ def item() -> Item:
 
 
 def test_the_target_is_asked_once_and_never_sees_the_gold(tmp_path: Path):
-    environment, target = SearchQA({}, tmp_path), Parrot("Hm.\n<answer> Oxford Silver </answer>")
+    environment, target = SearchQA({}, tmp_path), Repeats("Hm.\n<answer> Oxford Silver </answer>")
     trajectory = asyncio.run(environment.rollout(item(), environment.seed_skill(), target))
-    assert [message.role for message in target.heard] == ["system", "user"]
-    assert "Read the search results" in target.heard[0].text
-    assert "name: searchqa" not in target.heard[0].text
-    assert not [message for message in target.heard if GOLD in message.text]
+    (heard,) = target.heard
+    assert [message.role for message in heard] == ["system", "user"]
+    assert "Read the search results" in heard[0].text
+    assert "name: searchqa" not in heard[0].text
+    assert not [message for message in heard if GOLD in message.text]
     assert [turn.role for turn in trajectory.turns] == ["user", "assistant"]
-    assert trajectory.turns[0].content == target.heard[1].text
+    assert trajectory.turns[0].content == heard[1].text
     assert trajectory.answer == "Oxford Silver"
     assert asyncio.run(environment.score(item(), trajectory, target)) == (
         Scored(0.0, 0.5),
@@ -53,21 +41,8 @@ def test_the_target_is_asked_once_and_never_sees_the_gold(tmp_path: Path):
     )
 
 
-class Says:
-    """A model with one reply for each turn."""
-
-    def __init__(self, *texts: str) -> None:
-        self.texts = list(texts)
-        self.heard: list[list[Message]] = []
-
-    async def chat(self, messages: Sequence[Message], tools: Sequence[Tool] = ()) -> Reply:
-        assert not tools
-        self.heard.append(list(messages))
-        return Reply(text=self.texts[len(self.heard) - 1], usage=Usage(tokens_in=1, tokens_out=1))
-
-
-def reviewed(turns: int, *texts: str, folder: Path) -> tuple[Says, str, int]:
-    environment, target = SearchQA({"max_turns": turns}, folder), Says(*texts)
+def reviewed(turns: int, *texts: str, folder: Path) -> tuple[Repeats, str, int]:
+    environment, target = SearchQA({"max_turns": turns}, folder), Repeats(*texts)
     trajectory = asyncio.run(environment.rollout(item(), environment.seed_skill(), target))
     return target, trajectory.answer, len(trajectory.turns)
 
