@@ -183,6 +183,11 @@ def product_lines() -> int:
                for package, folder in ROOTS.items() for path in (folder / package).rglob("*.py"))  # fmt: skip
 
 
+def lines_of_tests() -> int:
+    """Count the lines of the tests and of what they share, blank lines and comments included."""
+    return sum(len(path.read_text(encoding="utf-8").splitlines()) for path in (ROOT / "tests").rglob("*.py"))
+
+
 def document_pages() -> list[Path]:
     return sorted((ROOT / "docs").glob("*.md"))
 
@@ -198,6 +203,7 @@ FIGURES: dict[str, tuple[Callable[[], float], float, float]] = {
     "pronoun and participle variables, %": (nameless_variables, 1, 1),
     "places that format or parse an address": (address_places, 1, 1),
     "product lines": (product_lines, 117_000, 64_000),
+    "test lines": (lines_of_tests, 123_500, 60_000),
     "pages of documents": (lambda: len(document_pages()), 14, 14),
     "words of documents": (document_words, 40_000, 40_000),
     "lines of the README": (lambda: len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()), 100, 100),
