@@ -12,19 +12,23 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 import pytest
+import sample_run
 from browser import DESK, NEEDS_CHROMIUM, PHONE, barriers, overflow, window
 from harvested import SKILL
-from program import skillgit
+from program import new_repository, skillgit
 from read_page import parsed
-from serving import OTHER
+from serving import OTHER, serving
 from soaking import soak
 from trained_runs import RUN
 
+from skillgit.domain.event import Models
+from skillgit.store.repo import Repo
 from skillgit.verbs.command_line import read_words
 from skillgit.web.pages import ROUTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from playwright.sync_api import Browser
     from serving import Served
@@ -160,3 +164,32 @@ def test_html_validate_has_nothing_to_say(served: Served, tmp_path):
     if "ERR" in answer.stderr:
         pytest.skip("html-validate cannot be fetched")
     assert answer.stdout.strip() == ""
+
+
+LONG_RUN = "searchqa-qwen3-235b-learning-rate-4-seed-1234-no-slow-update"
+LONG_MODEL = (
+    "azure_openai/ft:gpt-5.5-mini-2026-10-01:acme_corporation:customer_support_v7_that_cannot_be_divided:Ab12Cd34"
+)
+
+
+@pytest.mark.slow
+@NEEDS_CHROMIUM
+def test_long_names_of_runs_and_models_fit_every_window(tmp_path: Path, browser: Browser, monkeypatch):
+    monkeypatch.setattr(sample_run, "MODELS", Models(target=LONG_MODEL, optimizer=LONG_MODEL))
+    repository = new_repository(tmp_path / "repository")
+    sample_run.append_run(Repo.discover(repository), LONG_RUN)
+    pages = [route.path for route in ROUTES if route.method != "POST" and route.path not in FILES]
+    names = {"run": LONG_RUN, "event": "r2", "item": "q04"}
+    paths = [re.sub(r"{(\w+)(?::\w+)?}", lambda hole: names.get(hole[1], "{}"), path) for path in pages]
+    paths = [path for path in paths if "{}" not in path]
+    queries = (f"/compare?rev={LONG_RUN}/v0&rev={LONG_RUN}/v1", f"/?show={LONG_RUN}", f"/new?from={LONG_RUN}")
+    with serving(repository) as server, window(browser, server) as (page, _):
+        for width in (320, 1280):
+            page.set_viewport_size({"width": width, "height": 900})
+            faults = {path: overflow(page) for path in (*paths, *queries) if page.goto(server.origin + path)}
+            assert {path: fault for path, fault in faults.items() if fault} == {}, width
+            page.goto(server.origin)
+            name = page.get_by_role("link", name=LONG_RUN).first
+            assert name.evaluate("link => getComputedStyle(link.closest('th')).textOverflow") == "clip"
+            assert name.evaluate("link => link.closest('th').scrollWidth <= link.closest('th').clientWidth")
+    assert len(paths) > len(pages) // 2

@@ -7,6 +7,7 @@ import json
 import re
 
 import pytest
+from browser import DESK, NEEDS_CHROMIUM, window
 from hypothesis import given
 from hypothesis import strategies as st
 from program import skillgit
@@ -94,6 +95,23 @@ def test_a_key_leads_to_the_next_item_that_the_newer_side_fails_be_it_a_version_
     assert len(failures) > 1
     page = client.get(address("run", RUN, "items", failures[0], a="v0", b=name)).text
     assert re.search(rf'items/{failures[1]}\?[^"]*" data-hotkey="n"', page)
+
+
+@pytest.mark.slow
+@NEEDS_CHROMIUM
+def test_in_a_browser_sides_are_swapped_and_the_facet_that_one_came_from_is_kept(served, browser):
+    with window(browser, served, viewport=DESK) as (page, ear):
+        page.goto(served.origin + address("run", RUN, "items", facet="never solved"))
+        page.locator("tbody th a").first.click()
+        page.wait_for_url("**/items/va-*facet=never*")
+        answers = page.locator("select[name=a], select[name=b]")
+        before = [answer.input_value() for answer in answers.all()]
+        page.get_by_role("link", name="swap").click()
+        page.wait_for_url(f"**a={before[1]}&b={before[0]}*facet=never*")
+        assert [answer.input_value() for answer in answers.all()] == before[::-1]
+        page.get_by_role("link", name="Items: never solved").click()
+        page.wait_for_url("**/items?facet=never*")
+        assert ear.complaints == []
 
 
 def test_an_id_with_a_slash_is_one_name_and_an_unknown_version_is_refused(client):
