@@ -120,7 +120,7 @@ def test_objects_of_another_repository(place, tmp_path):
     git("clone", "-q", "--mirror", "--shared", place, tmp_path / "shared.git", cwd=tmp_path)
     assert (tmp_path / "shared.git" / "objects" / "info" / "alternates").is_file()
     looks(tmp_path / "shared.git")
-    damaged = next((place / ".git" / "objects").glob("[0-9a-f][0-9a-f]/*"))
+    damaged = min((place / ".git" / "objects").glob("[0-9a-f][0-9a-f]/*"))
     damaged.chmod(0o644)
     damaged.write_bytes(damaged.read_bytes()[:7])
     assert "is damaged: its file is cut short" in skillgit("fsck", cwd=tmp_path / "shared.git", code=1).out
