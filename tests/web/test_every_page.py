@@ -190,6 +190,5 @@ def test_long_names_of_runs_and_models_fit_every_window(tmp_path: Path, browser:
             assert {path: fault for path, fault in faults.items() if fault} == {}, width
             page.goto(server.origin)
             name = page.get_by_role("link", name=LONG_RUN).first
-            assert name.evaluate("link => getComputedStyle(link.closest('th')).textOverflow") == "clip"
             assert name.evaluate("link => link.closest('th').scrollWidth <= link.closest('th').clientWidth")
     assert len(paths) > len(pages) // 2

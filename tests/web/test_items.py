@@ -86,9 +86,7 @@ def test_an_item_shows_both_trajectories_and_the_way_to_the_next(repository, cli
 
 
 @pytest.mark.parametrize("name", ["v1", "r1", "r2"])
-def test_a_key_leads_to_the_next_item_that_the_newer_side_fails_be_it_a_version_or_a_candidate(
-    repository, client, name
-):
+def test_a_key_leads_to_the_next_failure_of_a_version_or_a_candidate(repository, client, name):
     items = [row["item"] for row in printed(repository, "items", RUN)["items"]]
     scores = {row["item"]: row["after"] for row in printed(repository, "show", f"{RUN}/{name}")["items"]}
     failures = [item for item in items if scores[item] is not None and scores[item] < 1]

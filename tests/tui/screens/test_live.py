@@ -233,17 +233,7 @@ def test_the_window_of_the_terminal_is_called_what_the_run_is_at_and_gets_its_na
         await press("f5", "q")
         assert written[0] == f"\x1b]2;{title.format(run=sample.RUN)}\x07"
         assert written[-1] == "\x1b[23;2t"
-
-    play(LiveScreen(), scenario)
-
-
-def test_a_trainer_whose_process_has_no_number_yet_is_starting(play, seen):
-    seen["look"] = LiveLook(run="", standing=Standing.STARTING)
-
-    async def scenario(_app, press):
-        text = await press()
-        assert "starting" in text
-        assert "pid" not in text
+        assert "pid" not in live_text.head(replace(look, pid=0), app.facts)[1], "it may have no number yet"
 
     play(LiveScreen(), scenario)
 

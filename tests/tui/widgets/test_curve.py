@@ -54,7 +54,6 @@ def test_a_run_in_progress_leaves_room_for_its_steps_to_come():
 
 @pytest.mark.parametrize("known", range(1, len(POINTS)))
 def test_while_a_run_goes_on_what_it_has_measured_stays_where_it_is(known):
-    """Whatever score and step comes next."""
     before, after = (by_event(points, UNICODE).dots for points in (POINTS[:known], POINTS))
     scales = [Scale.over(dots, 21, 9, last=20, is_still=True) for dots in (before, after)]
     assert [scales[0].at(dot) for dot in before] == [scales[1].at(dot) for dot in before]
