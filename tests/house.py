@@ -203,7 +203,7 @@ FIGURES: dict[str, tuple[Callable[[], float], float, float]] = {
     "pronoun and participle variables, %": (nameless_variables, 1, 1),
     "places that format or parse an address": (address_places, 1, 1),
     "product lines": (product_lines, 117_000, 64_000),
-    "test lines": (lines_of_tests, 123_500, 60_000),
+    "test lines": (lines_of_tests, 124_500, 60_000),
     "pages of documents": (lambda: len(document_pages()), 14, 14),
     "words of documents": (document_words, 40_000, 40_000),
     "lines of the README": (lambda: len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()), 100, 100),
