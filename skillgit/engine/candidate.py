@@ -26,6 +26,7 @@ from typing import cast
 
 from rapidfuzz import fuzz
 
+from skillgit.domain.address import version_label
 from skillgit.domain.credentials.detector import MASK
 from skillgit.domain.document_rewrite import (
     ProposalKind,
@@ -681,6 +682,10 @@ def refusal(search: Search, candidate: Skill) -> Refusal | None:
                 title=f"too long: {path} has {length} tokens, {limit} are allowed",
                 why=f"{path} would have about {length} tokens where optimizer.max_file_tokens allows {limit}.",
             )
+    current = search.state.version
+    if current != search.base and candidate.digest == search.history.skill(current).digest:
+        name = version_label(current)
+        return Refusal(title=f"repeats {name}", why=f"The candidate has the text of {name}, the current version.")
     return _repetition(search, comparable(changes))
 
 

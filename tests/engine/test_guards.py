@@ -4,7 +4,7 @@ import asyncio
 import json
 
 import pytest
-from toy import ONE_STEP, SEED, History, ToyBackend, kinds, run_to_end, trainer
+from toy import ONE_STEP, SEED, FromTheSeed, History, ToyBackend, kinds, run_to_end, trainer
 
 from skillgit.domain.event import RunOutcome
 from skillgit.domain.event_kinds import EventKind
@@ -74,6 +74,12 @@ def test_a_nearly_equal_proposal_is_a_repetition_too():
     text = "- Read the whole list of useless advice before you answer anything at all"
     _, history = run([append(text)], [append(text.replace("answer", "answers") + ".")], train=TWO_STEPS)
     assert kinds(history)[1:3] == [EventKind.REJECTED, EventKind.SKIPPED]
+
+
+def test_a_candidate_of_an_older_version_is_not_the_current_text_again():
+    _, history = run([append("- amber")], train=TWO_STEPS, strategy=FromTheSeed())
+    assert kinds(history) == [EventKind.RUN_STARTED, EventKind.ACCEPTED, EventKind.SKIPPED, EventKind.RUN_FINISHED]
+    assert history[2].event.title == "repeats v1"
 
 
 def test_what_was_rejected_on_another_text_may_be_tried_again():

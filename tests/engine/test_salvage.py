@@ -3,7 +3,7 @@ from __future__ import annotations
 import asyncio
 import json
 
-from toy import ONE_STEP, SEED, History, ToyBackend, run_to_end, trainer
+from toy import ONE_STEP, SEED, FromTheSeed, History, ToyBackend, run_to_end, trainer
 
 from skillgit.domain.edit import Edit, Op
 from skillgit.domain.event_kinds import EventKind
@@ -82,6 +82,22 @@ def test_nothing_is_sought_in_a_patch_that_broke_nothing():
     _, history = run(useless, salvage=True)
     assert history[1].event.kind is EventKind.REJECTED
     assert "salvage.json" not in history[1].evidence
+
+
+def test_a_part_that_is_the_current_text_again_is_not_measured():
+    backend = SpoiltBackend()
+    replies = iter([[GOOD], [BAD, GOOD]])
+    backend.script = {
+        "Analyse failures": lambda _: json.dumps({"title": "t", "reasoning": "r", "edits": next(replies)})
+    }
+    two_steps, history = {"num_epochs": 2, "batch_size": 8, "seed": 1}, History()
+    optimizer = {"use_slow_update": False, "salvage": True}
+    made = trainer(backend, history, train=two_steps, optimizer=optimizer, strategy=FromTheSeed())
+    object.__setattr__(made.start, "skill", SEED.with_text("SKILL.md", SEED.document + "- coral\n"))
+    asyncio.run(run_to_end(made, history))
+    assert [record.event.kind for record in history[1:3]] == [EventKind.ACCEPTED, EventKind.REJECTED]
+    parts = json.loads(history[2].evidence["salvage.json"])["parts"]
+    assert [[edit["op"] for edit in part["edits"]] for part in parts] == [["replace"]]
 
 
 def test_a_single_edit_has_no_parts():

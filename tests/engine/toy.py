@@ -162,6 +162,13 @@ EVERYTHING: Mapping[str, Mapping[str, object]] = {
 """Settings of a short run in which every stage of the method is carried out."""
 
 
+class FromTheSeed(SkillOpt):
+    """Makes each candidate of the seed, whatever is current."""
+
+    def base(self, _):
+        return 0
+
+
 class History(RehearsalHistory):
     """The list that stands in for git."""
 
