@@ -108,6 +108,76 @@ def test_a_measurement_that_is_killed_is_made_again_from_the_ledger(repository, 
     assert refs(other) == refs(repository)
 
 
+@pytest.fixture(scope="module")
+def ended(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repository whose run has ended."""
+
+    def fill(folder: Path) -> None:
+        skillgit(*TRAIN, cwd=new_repository(folder / "repository"))
+
+    return once(tmp_path_factory, "ended", fill) / "repository"
+
+
+MOVES = {
+    "amended": (f"echo '{RULE}' >> {DOCUMENT}", "git commit -q -a --amend --no-edit"),
+    "reset behind versions, then an edit": (
+        "git reset -q --hard small/v0",
+        f"echo more >> {DOCUMENT}",
+        "git commit -qam x",
+    ),
+    "reset behind the beginning": ("git reset -q --hard main",),
+    "a commit with trailers picked": ("git cherry-pick --allow-empty -X theirs small/v1",),
+    "the skill removed": ("git rm -rq skills", "git commit -qm gone"),
+    "deleted": ("git switch -q --detach", "git branch -qD run/small"),
+}
+
+
+@pytest.mark.parametrize("move", MOVES)
+def test_training_refuses_a_branch_that_lost_events_and_its_hint_brings_all_back(move, tmp_path, ended):
+    repository = copy_folder(ended, tmp_path / "repository")
+    before, place = refs(repository), repository.with_name("by-hand")
+    git("worktree", "add", "-q", place, "run/small", cwd=repository)
+    for line in MOVES[move]:
+        assert run("sh", "-c", f'git() {{ command git {" ".join(IDENTITY)} "$@"; }}; {line}', cwd=place).code == 0
+    git("worktree", "remove", "--force", place, cwd=repository)
+    moved = refs(repository).get("refs/heads/run/small")
+
+    for command in (TRAIN, (*TRAIN, "--dry-run")):
+        refusal = skillgit(*command, cwd=repository, code=6).err
+    hint = refusal.partition("hint: ")[2]
+    assert "broken" in skillgit("fsck", cwd=repository, code=1).out
+    for step in hint.split(", then "):
+        words = step.removesuffix(" keeps what is there").removesuffix(" brings it back\n").split()
+        git(*words[1:], cwd=repository)
+
+    after = refs(repository)
+    assert before.items() <= after.items()
+    assert moved is None or moved in after.values(), "what the person made is kept"
+    assert "no problems" in skillgit("fsck", cwd=repository).out
+    skillgit(*TRAIN, "--dry-run", cwd=repository)
+
+
+def test_a_commit_of_a_work_tree_that_did_not_follow_is_told_to_take_training_back(tmp_path, ended):
+    repository = copy_folder(ended, tmp_path / "repository")
+    place = repository.with_name("stale")
+    git("worktree", "add", "-q", place, "run/small", cwd=repository)
+    git("checkout", "small/v0", "--", "skills", cwd=place)
+    (place / DOCUMENT).write_text((place / DOCUMENT).read_text() + "- Mine.\n")
+    git(*IDENTITY, "commit", "-qam", "mine", cwd=place)
+    git("worktree", "remove", place, cwd=repository)
+    version = next(row["version"] for row in events(repository)[::-1] if row["kind"] == "edited")
+
+    words = (*(word for word in TRAIN if word != "--quiet"), "--max-calls", "1")
+    said = skillgit(*words, cwd=repository, code=7).err
+
+    assert f"v{version}, committed by hand, takes back all that v1" in said
+    (hint,) = [
+        line.partition("; ")[2].removesuffix(" brings it back") for line in said.splitlines() if "takes back" in line
+    ]
+    skillgit(*hint.split()[1:], cwd=repository)
+    assert "takes back" not in skillgit(*words, cwd=repository, code=7).err
+
+
 def test_an_edit_after_the_end_leaves_the_run_finished(repository):
     skillgit(*TRAIN, cwd=repository)
     before = len(events(repository))

@@ -56,9 +56,12 @@ OF_ROWS = (ArithmeticError, AttributeError, LookupError, OSError, TypeError, Val
 """The errors that rows lead to which are not as they were written."""
 
 
-def drop_damaged(repo: Repo) -> HistoryError | None:
-    """Remove the index on disk if it contradicts git, which takes as long as building it; return the error then."""
-    if fault(repo) in {None, IndexFault.MISSING, IndexFault.UNUSABLE}:
+def drop_damaged(repo: Repo, error: BaseException | None = None) -> HistoryError | None:
+    """Remove the index on disk if it contradicts git, which takes as long as building it; return the error then.
+
+    ``error`` is what was raised; a wrong use of SQLite, as of an index that is closed, says nothing about the file.
+    """
+    if isinstance(error, sqlite3.ProgrammingError) or fault(repo) in {None, IndexFault.MISSING, IndexFault.UNUSABLE}:
         return None
     with suppress(OSError):
         schema.discard(path_of(repo))

@@ -152,6 +152,8 @@ class Index:
         return tuple(self.select(query, (commit,))[0])
 
     def _leave_disk(self, error: Exception) -> None:
+        if isinstance(error, sqlite3.ProgrammingError):  # it is closed, say, which is no fault of the file
+            raise error
         self.connection.close()
         if not is_about_access(error):
             with suppress(OSError):
@@ -339,6 +341,8 @@ class PastIndex(Index):
         """Do nothing: what happens now is not of the past."""
 
     def _leave_disk(self, error: Exception) -> None:
+        if isinstance(error, sqlite3.ProgrammingError):  # it is closed, say, which is no fault of the file
+            raise error
         self.repo, past = self.today, self.repo
         super()._leave_disk(error)
         _cut(self, self._commit)

@@ -33,7 +33,7 @@ from skillgit.errors import (
 from skillgit.store import commit_message, history, refs, trailers, tree
 from skillgit.store.commit_message import Decoded, Recorded, SlowText
 from skillgit.store.history import Source
-from skillgit.store.repo import REPAIR, Repo, author_of, first_parents, message_of
+from skillgit.store.repo import REPAIR, UNSHALLOW, Repo, author_of, first_parents, message_of
 
 Link = tuple[pygit2.Commit, Decoded | None]
 """A commit, and what its trailers say, if it has any."""
@@ -82,9 +82,10 @@ def _links(repo: Repo, branch: Source, boundary: AbstractSet[str]) -> tuple[list
         raise type(end)(end.message, hint=end.hint)
     if repo.raw.is_shallow:
         raise RevisionNotFoundError(
-            f"this is a shallow clone, which lacks the beginning of run {branch.ref.run}", hint="git fetch --unshallow"
+            f"this is a shallow clone, which lacks the beginning of run {branch.ref.run}", hint=UNSHALLOW
         )
-    raise NoBeginningError(f"run {branch.ref.run} has no beginning on {refs.short(branch.actual)}", hint=REPAIR)
+    sentence = f"run {branch.ref.run} has no beginning on {refs.short(branch.actual)}"
+    raise NoBeginningError(sentence, hint="skillgit fsck")
 
 
 def place_of(repo: Repo, oid: str) -> LinePosition:

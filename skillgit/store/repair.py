@@ -19,7 +19,7 @@ import pygit2
 
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.run_state import fold
-from skillgit.errors import SkillgitError
+from skillgit.errors import HistoryError, RevisionNotFoundError, SkillError, SkillgitError
 from skillgit.files import write_file
 from skillgit.store import history, history_reader, refs
 from skillgit.store.commit_message import Recorded
@@ -313,6 +313,53 @@ def unpublished(repo: Repo, run: str, records: Sequence[Recorded], chain: Sequen
     tip = repo.tip(record.branch)
     follows = tip is None or tip in record.parents[:1]
     return record if follows and _has_skill(repo, record, set()) else None
+
+
+def lost_event(repo: Repo, run: str, records: Sequence[Recorded]) -> Recorded | None:
+    """Return the newest event of the accepted line that is not in ``records`` though tags or evidence name it."""
+    known = {record.commit for record in records}
+    late = unpublished(repo, run, records, read_chain(repo, run))
+    known |= {late.commit} if late is not None else set()
+    found = _readable(repo, run, {oid: None for oid in _witnesses(repo, run) if oid not in known})
+    line = (record for record in found if record.branch == refs.run_branch(run))
+    return max(line, key=lambda record: record.order, default=None)
+
+
+def bring_back(repo: Repo, run: str, commit: str) -> str:
+    """Return what moves the branch of ``run`` back to its event ``commit``, and keeps what is on it now."""
+    line, tip, goal = refs.short(refs.run_branch(run)), repo.tip(refs.run_branch(run)), commit[:_SHORT]
+    if tip is None:
+        return f"git branch {line} {goal} brings it back"
+    return f"git branch {run}-{tip[:7]} {line} keeps what is there, then git branch -f {line} {goal} brings it back"
+
+
+def read_whole(repo: Repo, run: str) -> list[Recorded]:
+    """Return the events of ``run`` to go on with it, none of a new one; a HistoryError if its branch lacks some.
+
+    A person may have amended, reset or deleted the branch, or picked a commit with trailers onto it.
+    """
+    records, fault = list[Recorded](), None
+    try:
+        records = history_reader.read_run(repo, run) if run in history_reader.runs(repo) else []
+        if records:
+            fold(record.event for record in records)
+    except HistoryError as error:
+        fault = error
+    lost = lost_event(repo, run, records if fault is None else [])
+    if lost is not None and repo.tip(lost.branch) != lost.commit:
+        repo.check_movable(lost.branch)
+        newest = f"{lost.event.address.label}, the newest event of the run"
+        sentence = f"{refs.short(lost.branch)} does not go on from {newest}"
+        raise HistoryError(sentence, hint=bring_back(repo, run, lost.commit))
+    if fault is not None:
+        raise fault
+    if records and (edit := records[-1]).event.kind is EventKind.EDITED:
+        try:
+            history_reader.skill_at(repo, edit.commit, edit.event.skill)
+        except (SkillError, RevisionNotFoundError) as error:
+            sentence = f"{edit.event.address.label}, committed by hand, has no skill: {error.message}"
+            raise HistoryError(sentence, hint=bring_back(repo, run, edit.parents[0])) from error
+    return records
 
 
 def _publish_event(repo: Repo, run: str) -> Iterator[str]:

@@ -26,6 +26,8 @@ from skillgit.store.seals import private_folder
 with loaded_on_use():
     import pygit2
 
+UNSHALLOW = "git fetch --unshallow && skillgit pull"
+"""The hint that brings what a shallow clone lacks."""
 REPAIR = "skillgit fsck --repair"
 """What helps where a file of git's is missing or damaged."""
 _SHORT = 12
@@ -118,7 +120,7 @@ class Repo:
     def unfetched(self) -> tuple[str, str]:
         """Say why a run of the remote may not be here, and the command that fetches it; empty for a whole clone."""
         if self.raw.is_shallow:
-            return "this is a shallow clone", "git fetch --unshallow && skillgit pull"
+            return "this is a shallow clone", UNSHALLOW
         for remote in self.raw.remotes:
             if remote.fetch_refspecs and not any("refs/heads/*" in spec for spec in remote.fetch_refspecs):
                 return f"this clone has one branch of {remote.name} only", f"skillgit pull {remote.name}"
@@ -247,7 +249,7 @@ class Repo:
         except (pygit2.GitError, ValueError, LookupError) as error:
             raise HistoryError(f"commit {oid[:_SHORT]} cannot be read: {error}", hint=REPAIR) from error
         if obj is None:
-            hint = "git fetch --unshallow" if self.raw.is_shallow else REPAIR
+            hint = UNSHALLOW if self.raw.is_shallow else REPAIR
             raise RevisionNotFoundError(f"there is no commit {oid}", hint=hint)
         if isinstance(obj, pygit2.Commit):
             raise HistoryError(f"commit {oid[:_SHORT]} has a time that is not a date", hint="skillgit fsck")

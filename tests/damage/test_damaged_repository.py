@@ -247,7 +247,7 @@ BROKEN = {
     "grafts": (grafted, "info/grafts gives commits other parents than they have"),
     "the line moved back behind a version": (
         line_moved_back_and_no_witness,
-        f"git branch -f run/{RUN} {RUN}/v3 brings it back",
+        "does not go on from v3",
     ),
     "a rejected branch moved": (
         moved(REJECTED[1], TWO),

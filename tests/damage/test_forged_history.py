@@ -496,9 +496,10 @@ def test_no_message_is_an_internal_error(patient, context):
 def test_an_amended_commit_is_found_by_the_evidence_that_names_the_old_one(patient, context):
     patient.git("checkout", "-q", f"run/{RUN}")
     patient.git("commit", "-q", "--amend", "--allow-empty", "-m", "run: much better (improved)\n\n" + _block(patient))
-    (problem,) = fsck(context, None).problems
-    assert problem.commit == patient.commit(LAST)
+    problem, way_back = fsck(context, None).problems
+    assert problem.commit == way_back.commit == patient.commit(LAST)
     assert problem.sentence == f"it was an event of the run, and run/{RUN} does not lead to it any more"
+    assert f"git branch -f run/{RUN} {patient.commit(LAST)[:12]} brings it back" in way_back.sentence
 
 
 def _block(patient) -> str:

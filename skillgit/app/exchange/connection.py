@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from shlex import quote
 from urllib.parse import urlsplit
 
 from skillgit.app.workspace.context import Context
 from skillgit.errors import UsageError
 from skillgit.plugin.redaction import redact
+from skillgit.store.exchange.remotes import Remote, find_remote
 from skillgit.store.exchange.transport import RemoteConnection, unheard
+from skillgit.store.repo import Repo
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +47,25 @@ def check_address(url: str) -> None:
             "the address holds a password or a token, which git would keep in its configuration",
             hint="leave it out: git asks for it, and git help credentials says how it is remembered safely",
         )
+
+
+def open_remote(repo: Repo, name: str | None, *keys: str) -> Remote:
+    """Return the remote; refuse one with a credential in an address, which anyone who reads git's configuration has.
+
+    Of ``keys``, which say where its addresses are, the first that is set counts.
+    """
+    remote = find_remote(repo, name)
+    key, addresses = remote.configured(repo, *keys)
+    if bad := next(filter(holds_credential, addresses), ""):
+        words = ["git", "remote", "set-url", *(["--push"] if key == "pushurl" else []), quote(remote.name), "URL"]
+        if len(addresses) > 1:  # git wants to know which one, by a pattern
+            words.append(quote(redact(re.split(r"[?#]", bad.rpartition("@")[2])[0])))
+        raise UsageError(
+            f"the address of {remote.name} in git's configuration holds a password or a token",
+            hint=f"{' '.join(words)} sets one without it; git asks for it then, and git help credentials says how it is"
+            " remembered safely",
+        )
+    return remote
 
 
 def holds_credential(url: str) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from shlex import quote
 
-from skillgit.app.exchange.connection import Listener, holds_credential, line_for
+from skillgit.app.exchange.connection import Listener, line_for, open_remote
 from skillgit.app.exchange.requests import PushRequest
 from skillgit.app.recorded.run_record import start_record
 from skillgit.app.workspace.context import Context
@@ -23,7 +23,7 @@ from skillgit.lazy import loaded_on_use
 from skillgit.plugin.redaction import redact
 from skillgit.store import refs
 from skillgit.store.evidence import plan_commit
-from skillgit.store.exchange.remotes import Remote, fetch_notes, find_remote, join_notes, releases
+from skillgit.store.exchange.remotes import fetch_notes, join_notes, releases
 from skillgit.store.exchange.sending import (
     Parcel,
     RefState,
@@ -98,22 +98,10 @@ class _Push:
         self._context, self._workspace, self._request = workspace.context, workspace, request
         self._repo = workspace.repo
         self._line = line_for(workspace.context, listener)
-        self._remote = self._find_remote()
+        self._remote = open_remote(self._repo, self._request.remote, "pushurl", "url")
         self._tips = snapshot(self._repo)
         self._there: Mapping[str, str] = {}
         self._warnings: list[str] = []
-
-    def _find_remote(self) -> Remote:
-        """Return the remote; refuse one whose credential git's configuration shows to anyone who can read it."""
-        remote = find_remote(self._repo, self._request.remote)
-        if holds_credential(remote.configured_push_url(self._repo)):
-            push = "--push " if self._repo.config(f"remote.{remote.name}.pushurl") else ""
-            raise UsageError(
-                f"the address of {remote.name} in git's configuration holds a password or a token",
-                hint=f"git remote set-url {push}{quote(remote.name)} URL sets one without it; git asks for it then,"
-                " and git help credentials says how it is remembered safely",
-            )
-        return remote
 
     def carry_out(self) -> Pushed:
         runs, remote = self._runs(), self._remote

@@ -42,8 +42,9 @@ from skillgit.plugin.redaction import redact
 from skillgit.store import refs
 from skillgit.store.commit_message import Recorded
 from skillgit.store.event_writer import RunWriter
-from skillgit.store.history_reader import read_run, skill_at
+from skillgit.store.history_reader import skill_at
 from skillgit.store.lock import RunLock
+from skillgit.store.repair import read_whole
 
 COMMANDS = {
     Origin.RESTORE: "revert",
@@ -346,7 +347,7 @@ def open_gating(workspace: Workspace, run: str, terms: OnTerms, watcher: EvalWat
         nullcontext() if terms.dry_run else RunLock(workspace.repo, run, workspace.context.clock),
     ):
         workspace.repo.check_movable(refs.run_branch(run))
-        records = read_run(workspace.repo, run)
+        records = read_whole(workspace.repo, run)
         outcomes = version_outcomes(workspace.repo, records)
         measuring.session = replace(measuring.session, outcomes=outcomes.of)
         versions = {record.event.new_version: record.commit for record in records}

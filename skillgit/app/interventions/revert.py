@@ -30,9 +30,10 @@ from skillgit.errors import SkillgitError, UsageError
 from skillgit.index import queries
 from skillgit.index.rows import LogRow
 from skillgit.store.event_writer import RunWriter
-from skillgit.store.history_reader import read_run, skill_at
+from skillgit.store.history_reader import skill_at
 from skillgit.store.lock import RunLock
 from skillgit.store.refs import run_branch
+from skillgit.store.repair import read_whole
 
 
 def revert(workspace: Workspace, request: RevertRequest, watcher: EvalWatcher) -> Decided | Plan:
@@ -102,7 +103,7 @@ def restore(context: Context, request: RevertRequest) -> RestoreResult:
         repo, run, target = workspace.repo, row.run, row.version or 0
         with RunLock(repo, run, context.clock):
             repo.check_movable(run_branch(run))
-            state = fold(record.event for record in read_run(repo, run))
+            state = fold(record.event for record in read_whole(repo, run))
             candidate = _candidate(workspace, row, state)
             inherited = target if state.known_evaluation(target) is not None else None
             result = RestoreResult(

@@ -55,7 +55,9 @@ def measuring_setup(
             refuse_samples(setup.config, setup.task.environment, name, "measured")
         return identified(workspace, setup)
     if lender is None:
-        raise UsageError("no run trains this skill, so no configuration is known", hint=NAME_ONE)
+        where, command = workspace.repo.unfetched
+        hint = f"{where}: {command}; or {NAME_ONE}" if where else NAME_ONE
+        raise UsageError("no run here trains this skill, so no configuration is known", hint=hint)
     config = recorded_config(workspace, lender.run, terms.overrides)
     with _as_recorded(workspace, lender.run, NAME_ONE), own_addresses(workspace, lender.run):
         setup = replace(set_up(config, gates=gates), run=lender.run, reason=lender.reason)
@@ -152,6 +154,8 @@ def other_models(workspace: Workspace, row: LogRow, setup: Setup) -> tuple[str, 
 
 def _settings(workspace: Workspace, run: str, hint: str = NAME_ONE) -> RecordedSettings:
     """Return what may be acted on of the configuration that ``run`` recorded."""
+    if (fault := workspace.index.broken.get(run)) is not None:
+        raise fault
     row = queries.row_of_version(workspace.index, run, 0)
     tree = read_commit(workspace.repo, row.commit).evidence if row is not None else ""
     files = read_evidence(workspace.repo, tree, (CONFIG,)) or {}

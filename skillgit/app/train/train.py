@@ -70,12 +70,12 @@ from skillgit.store.commit_message import Recorded
 from skillgit.store.event_writer import RunWriter
 from skillgit.store.evidence import lost_evidence, read_evidence
 from skillgit.store.git_binary import until_kept
-from skillgit.store.history import run_names
-from skillgit.store.history_reader import read_run, runs, skill_at
+from skillgit.store.history import run_names, versions
+from skillgit.store.history_reader import skill_at
 from skillgit.store.lock import RunLock
 from skillgit.store.notes import feedback_reader
 from skillgit.store.refs import run_branch
-from skillgit.store.repair import repair_run
+from skillgit.store.repair import read_whole, repair_run
 from skillgit.store.repo import Repo
 
 
@@ -222,7 +222,7 @@ def plan_train(context: Context, request: TrainRequest) -> Plan:
         fresh = _is_fresh(workspace, request.run or "", request)
         with open_session(workspace, setup, caps, dry_run=True, fresh=fresh) as session:
             plan_maker = planner(workspace, setup, session)
-            if request.run and request.run in runs(workspace.repo):
+            if request.run and read_whole(workspace.repo, request.run):
                 return _plan_of_begun(workspace, setup, request, caps, plan_maker)
             beginning = find_beginning(workspace, setup.config, setup.task.environment, request.start, request.folder)
             plan_training(plan_maker, beginning.skill)
@@ -237,7 +237,7 @@ def plan_train(context: Context, request: TrainRequest) -> Plan:
 def _plan_of_begun(workspace: Workspace, setup: Setup, request: SkillTraining, caps: Caps, plan_maker: Planner) -> Plan:
     """Return the plan of what is left of the run of ``request``; nothing is, of one that has finished."""
     repo, run = workspace.repo, request.run or ""
-    records = read_run(repo, run)
+    records = read_whole(repo, run)
     _refuse_losses(repo, run, records, setup.config.name)
     check_same_work(repo, run, records, setup)
     state = fold(record.event for record in records)
@@ -343,6 +343,28 @@ def _refuse_losses(repo: Repo, run: str, records: Sequence[Recorded], config: st
         )
 
 
+def _taken_back(repo: Repo, records: Sequence[Recorded]) -> Iterator[str]:
+    """Say that the last event is a person's commit of a work tree that had not followed the training."""
+    edit, commits = records[-1].event, versions(records)
+    if edit.kind is not EventKind.EDITED:
+        return
+
+    def lines(version: int) -> set[tuple[str, str]]:
+        texts = skill_at(repo, commits[version], edit.skill).text_files()
+        return {(path, line) for path, text in texts for line in text.splitlines() if line.strip()}
+
+    text, base = lines(edit.version), lines(edit.base)
+    for version in range(edit.base):
+        earlier = lines(version)
+        if earlier != base and text.isdisjoint(base - earlier) and text >= earlier - base:
+            names = dict.fromkeys(map(version_label, (version + 1, edit.base)))
+            yield (
+                f"warning: {version_label(edit.version)}, committed by hand, takes back all that {' to '.join(names)}"
+                f" changed; skillgit revert --to {edit.run}/{version_label(edit.base)} brings it back"
+            )
+            return
+
+
 class Training:
     def __init__(
         self,
@@ -356,7 +378,7 @@ class Training:
     ) -> None:
         self._workspace, self._setup = workspace, setup
         self._watcher = watcher
-        self._recorded = read_run(workspace.repo, name) if name in runs(workspace.repo) else []
+        self._recorded = read_whole(workspace.repo, name)
         _refuse_losses(workspace.repo, name, self._recorded, setup.config.name)
         self._begun = len(self._recorded)
         self._started = check_same_work(workspace.repo, name, self._recorded, setup)
@@ -508,6 +530,7 @@ class Training:
                 " whose ledger was kept"
             )
         if self._recorded:
+            yield from _taken_back(self._workspace.repo, self._recorded)
             code = start_document(self._workspace.repo, self._recorded[0].evidence, ENVIRONMENT).get("strategy")
             if code and code != self._setup.strategy_code:
                 change = "the strategy was edited since the run began"

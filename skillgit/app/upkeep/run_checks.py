@@ -44,8 +44,8 @@ from skillgit.store import history, history_reader, integrity, notes, refs, trai
 from skillgit.store.commit_message import Recorded
 from skillgit.store.evidence import read_chain, read_evidence
 from skillgit.store.integrity import Blob, GitError, Object, Tree
-from skillgit.store.repair import unpublished
-from skillgit.store.repo import Repo, first_parents, message_of
+from skillgit.store.repair import bring_back, lost_event, unpublished
+from skillgit.store.repo import UNSHALLOW, Repo, first_parents, message_of
 from skillgit.store.trailer_table import TRAILERS, bearers
 from skillgit.store.tree import content_of
 
@@ -68,17 +68,18 @@ def check_run(repo: Repo, run: str, *, budget: Callable[[int], int] | None = Non
     if not branches:
         if not problems and (late := unpublished(repo, run, [], chain)) is not None:
             return [unpublished_problem(late)]
-        return problems or [Finding(sentence=_without_branch(run, tips))]
+        return problems or [Finding(sentence=_without_branch(repo, run))]
     try:
         records = history_reader.read_run(repo, run)
     except (HistoryError, RevisionNotFoundError, SkillError) as error:
         if repo.raw.is_shallow:
-            return [Finding(sentence=error.message)]
+            return [Finding(sentence=f"{error.message}; {UNSHALLOW} brings it")]
         unreadable = dict.fromkeys(problem for branch in branches for problem in _unreadable(repo, branch.tip))
-        return list(unreadable) or [Finding(sentence=error.message)]
+        return [*(unreadable or [Finding(sentence=error.message)]), *_lost_problems(repo, run, [])]
     commits = _CommitChecks(repo, records, is_training=budget is not None)
     of_commits = ((record, sentence) for record in records for sentence in commits.problems(record))
-    for record, sentence in (*fold_problems(run, records, budget), *of_commits):
+    of_fold = list(fold_problems(run, records, budget))
+    for record, sentence in (*of_fold, *of_commits):
         problems.append(Finding(commit=record.commit, sentence=sentence))
     problems += _text_problems(repo, records)
     for record, sentence in (*plan_problems(repo, records), *rival_problems(records)):
@@ -90,17 +91,24 @@ def check_run(repo: Repo, run: str, *, budget: Callable[[int], int] | None = Non
             sentence = f"{refs.short(branch.ref.local)} holds the candidate of {refs.short(tip.branch)}"
             problems.append(Finding(commit=branch.tip, sentence=sentence))
     problems += kept_problems(repo, run, records, tips, chain)
+    if found := list(_lost_problems(repo, run, [] if of_fold else records)):
+        return problems + found  # what follows from a line that is not the run's says nothing
     if refs.run_branch(run) in tips:  # a clone makes what it lacks with the first event that is written there
-        problems += _derived_problems(repo, run, records, tips)
+        problems += _derived_problems(run, records, tips)
     return problems
 
 
-def _without_branch(run: str, tips: Mapping[str, str]) -> str:
-    branch = refs.short(refs.run_branch(run))
-    versions = [ref.number for name in tips if (ref := refs.parse(name)) and ref.kind is refs.RefKind.TAG]
-    newest = refs.version_tag(run, max(versions)) if versions else refs.best_branch(run)
-    hint = f"; git branch {branch} {refs.short(newest)} brings it back up to there" if newest in tips else ""
-    return f"it has refs, and its branch {branch} is gone{hint}"
+def _lost_problems(repo: Repo, run: str, records: Sequence[Recorded]) -> Iterator[Finding]:
+    lost = lost_event(repo, run, records)
+    if lost is not None and repo.tip(lost.branch) != lost.commit:
+        sentence = f"{refs.short(lost.branch)} does not go on from {lost.event.address.label}"
+        yield Finding(commit=lost.commit, sentence=f"{sentence}; {bring_back(repo, run, lost.commit)}")
+
+
+def _without_branch(repo: Repo, run: str) -> str:
+    newest = lost_event(repo, run, [])
+    hint = f"; {bring_back(repo, run, newest.commit)}" if newest is not None else ""
+    return f"it has refs, and its branch {refs.short(refs.run_branch(run))} is gone{hint}"
 
 
 def _damaged_refs(repo: Repo, run: str) -> Iterator[Finding]:
@@ -131,7 +139,7 @@ def _unreadable(repo: Repo, tip: str) -> Iterator[Finding]:
         yield Finding(sentence=getattr(error, "message", str(error)))
 
 
-def _derived_problems(repo: Repo, run: str, records: Sequence[Recorded], tips: Mapping[str, str]) -> Iterator[Finding]:
+def _derived_problems(run: str, records: Sequence[Recorded], tips: Mapping[str, str]) -> Iterator[Finding]:
     """Yield tags and branches that are not where the events of the run have them."""
     edits = takewhile(lambda record: record.event.kind is EventKind.EDITED, reversed(records))
     waiting = {record.commit for record in edits}  # the event that follows a person's commit brings its tag
@@ -139,11 +147,6 @@ def _derived_problems(repo: Repo, run: str, records: Sequence[Recorded], tips: M
         if update.new in waiting and update.name not in tips:
             continue
         tip, name = tips.get(update.name, ""), refs.short(update.name)
-        if update.new is None and _is_lost(repo, run, update.name, tip):
-            branch = refs.short(refs.run_branch(run))
-            sentence = f"{branch} does not lead to {name} any more; git branch -f {branch} {name} brings it back"
-            yield Finding(commit=tip, sentence=sentence)
-            continue
         if update.new is None:
             sentence = f"{name} is a version that the run does not have"
         elif not tip:
@@ -151,18 +154,6 @@ def _derived_problems(repo: Repo, run: str, records: Sequence[Recorded], tips: M
         else:
             sentence = f"{name} points to commit {tip[:_SHORT]}, not to {update.new[:_SHORT]}"
         yield Finding(commit=update.new or tip, sentence=sentence, hint=REPAIR)
-
-
-def _is_lost(repo: Repo, run: str, tag: str, commit: str) -> bool:
-    """Say whether ``commit``, which ``tag`` points to, is the version of ``run`` that the tag names.
-
-    If it is not part of the history, the line was moved back, and the tag may be all that is left of it.
-    """
-    try:
-        event = history_reader.read_commit(repo, commit).event
-    except SkillgitError:
-        return False
-    return refs.version_tag(event.run, event.new_version or 0) == tag and event.run == run
 
 
 class _CommitChecks:

@@ -241,5 +241,5 @@ def explained(error: Exception, context: Context | None) -> SkillgitError | None
         return error
     if context is not None and isinstance(error, index_check.OF_ROWS):
         with suppress(SkillgitError):
-            return index_check.drop_damaged(repos.Repo.discover(context.directory))
+            return index_check.drop_damaged(repos.Repo.discover(context.directory), error)
     return None

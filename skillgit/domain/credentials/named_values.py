@@ -67,6 +67,8 @@ _ABOUT = re.compile(
 )
 _WIDER = re.compile(r"secret|token|key|auth|credential|log|sign|seed|phrase|words|mnemonic|cl[éa]")  # may have names
 _WORD_AND_DIGIT = re.compile(r"[a-z]{6}[a-z_]*[0-9]")  # a password behind "password:", elsewhere a name, as option1 is
+# A password of letters alone at the end of "password:"; not a state, such as "enabled".
+_LETTERS = re.compile(r"(?!\w+(?:ed|ing|ble|rect|own|ment|text)\Z)[a-z]{6,}")
 _NEAR_PIN = 16  # characters from the word on within which a number that may be a year is a PIN
 _YEAR = re.compile(r"(?:19|20)[0-9]{2}")
 _USER = re.compile(r"(?i)user|login|name|account|as ")
@@ -289,8 +291,10 @@ def _behind(text: str, lower: str, start: int, end: int, stop: int) -> Iterator[
                 is_own = is_strong or begin_value > token.start()
                 is_setting = is_variable and begin_value == name_end + 1
                 is_password = is_own and count <= 1 and not _WIDER.search(word) and _WORD_AND_DIGIT.fullmatch(part)
+                is_last = word.startswith("pass") and lead in (":", "=") and not text[end_value:line_end].strip()
+                is_weak = is_last and _LETTERS.fullmatch(part) and part not in _COMMON_WORDS
                 if (
-                    (is_password and not is_placeholder(part))
+                    ((is_password or is_weak) and not is_placeholder(part))
                     or _is_value(part, is_strong=is_own, is_variable=is_setting, is_assigned=is_assigned_phrase)
                 ) and not (follows in ("(", "[") and end_value == token.end()):
                     yield begin_value, end_value

@@ -28,9 +28,12 @@ class Remote:
     url: str
     push_url: str
 
-    def configured_push_url(self, repo: Repo) -> str:
-        """Return the address for pushes as the configuration has it, before ``url.*.insteadOf`` rewrites it."""
-        return repo.config(f"remote.{self.name}.pushurl") or repo.config(f"remote.{self.name}.url") or self.push_url
+    def configured(self, repo: Repo, *keys: str) -> tuple[str, list[str]]:
+        """Return the first of ``keys`` that is set, with its addresses before ``url.*.insteadOf`` rewrites them."""
+        for key in keys:
+            if values := list(map(str, repo.raw.config.get_multivar(f"remote.{self.name}.{key}"))):
+                return key, values
+        return keys[-1], [self.push_url]
 
 
 def remotes(repo: Repo) -> tuple[Remote, ...]:

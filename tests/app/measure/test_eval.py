@@ -280,6 +280,6 @@ def test_a_commit_that_is_no_event_is_measured_as_a_run_was(repository, tmp_path
     assert measure(repository, "main", note=False).basis.reason == "the only run of this skill"
     lonely = tmp_path / "lonely"
     skillgit("init", "lonely", "--env", "searchqa", cwd=tmp_path)
-    with pytest.raises(UsageError, match="no run trains this skill") as caught:
+    with pytest.raises(UsageError, match="no run here trains this skill") as caught:
         measure(lonely, "main")
     assert "--config" in caught.value.hint

@@ -9,7 +9,7 @@ import pytest
 
 from skillgit.app.history.requests import LogRequest
 from skillgit.app.workspace.request import OfPast, OfSkill
-from skillgit.app.workspace.workspace import Workspace
+from skillgit.app.workspace.workspace import Workspace, explained
 from skillgit.errors import RepositoryNotFoundError
 from skillgit.index import refresh
 from skillgit.verbs.log import LOG
@@ -48,5 +48,7 @@ def test_all_that_is_asked_of_it_is_of_one_opening_and_closed_with_it(context, o
         assert LOG.ask(past, LogRequest()) == LOG.ask(workspace, LogRequest(as_of="v1")) != answers[0]
         assert (past.past, workspace.past) == (True, False)
     for index in openings:
-        with pytest.raises(sqlite3.ProgrammingError, match="closed"):
-            index.connection.execute("SELECT 1")
+        with pytest.raises(sqlite3.ProgrammingError, match="closed") as refusal:
+            index.select("SELECT 1")
+        assert explained(refusal.value, context) is None, "a fault of ours, not of the file"
+        assert refresh.path_of(index.today).is_file()

@@ -82,9 +82,23 @@ def test_a_word_with_a_digit_behind_a_word_for_password_is_one_without_quotes_to
     assert value not in masked(form.format(value))
 
 
+@pytest.mark.parametrize("value", ["swordfish", "letmein", "correcthorsebattery"])
+@pytest.mark.parametrize(
+    "form", ["password: {}", "passwd={}", "db_password = {}", "user: bob\n  password: {}\n  port: 1"]
+)
+def test_a_word_of_letters_that_ends_the_line_behind_password_is_one_too(form, value):
+    assert value not in masked(form.format(value))
+
+
 @pytest.mark.parametrize(
     "text",
     [
+        "password: protected",
+        "password: incorrect",
+        "password=default",
+        "password: please type it",
+        "password=password",
+        "username/password request",
         "password: step2",
         "password: field1",
         "secret: registry1",
