@@ -162,7 +162,8 @@ def retest_lines(result: Retested, screen: Screen) -> Iterator[str]:
         if pair is not None:
             change = [numbers.delta(pair.delta), _signed(pair.interval) or pair.too_few]
             change += [str(len(pair.fixed)), str(len(pair.broken)), numbers.chance(row.p) if row.p is not None else ""]
-        cells = (row.name, *score_cells, numbers.score(row.own_score) or "unknown", *change, *[""] * len(names))
+        then = numbers.counted(row.own_score, row.own.scored if row.own is not None else 0, result.metric) or "unknown"
+        cells = (row.name, *score_cells, then, *change, *[""] * len(names))
         rows.append(cells[: len(names)])
     yield from headed(names, rows, screen, align="lrrlrrlrrl"[: len(names)])
     yield ""

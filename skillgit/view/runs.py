@@ -159,6 +159,8 @@ RUNS: Final[Table[RunRow]] = Table(
             show=lambda row: Cell(spent(row), under=numbers.plural(row.calls, "call"), link=("run", row.name, "cost")),
             right=True,
             key="cost",
+            said=lambda row: numbers.money(row.usd or 0.0),
+            lack="a price, and tokens>N compares what was spent",
         ),
         Column("updated", head="age", right=True, key="updated", rank=6),
         Column("", state, head="", show=outcome, key="state", text=True, rank=5),

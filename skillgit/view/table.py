@@ -89,6 +89,8 @@ class Column(Generic[R]):
         only_if: Says of the whole, and of where it is, whether people see the column.
         rank: How soon it gives way where there is little room: the highest rank goes first.
         caption: Whether its heading is said with the value where there are no headings.
+        said: How a value that filters compare is said, where people are shown something else.
+        lack: What is said to be missing where no row has a value; by default the key.
     """
 
     name: str
@@ -103,6 +105,8 @@ class Column(Generic[R]):
     only_if: Callable[[Any, Surface], bool] | None = None
     rank: int = 9
     caption: bool = False
+    said: Callable[[R], str] | None = None
+    lack: str = ""
 
     def value_of(self, row: R) -> Any:  # noqa: ANN401 - a column holds what it holds
         return self.value(row) if self.value is not None else attrgetter(self.name)(row)
@@ -240,9 +244,14 @@ class Table(Generic[R]):
                 return f"no {self.noun} has '{text}'"
             column = self.keys[condition.key]
             having = [row for row in rows if column.value_of(row) is not None]
-            texts = [*dict.fromkeys(cell.text for cell in column.cells(having, rows, None))]
+            cells = [cell.text for cell in column.cells(having, rows, None)]
+            texts = [*dict.fromkeys(cells if column.said is None else map(column.said, having))]
             more = " …" if texts[_NAMED:] else ""
-            return f"{column.key} is {', '.join(texts[:_NAMED])}{more}" if texts else f"no {self.noun} has {column.key}"
+            return (
+                f"{column.key} is {', '.join(texts[:_NAMED])}{more}"
+                if texts
+                else f"no {self.noun} has {column.lack or column.key}"
+            )
         return ""
 
     def _test(self, text: str) -> Callable[[R], bool]:

@@ -39,6 +39,12 @@ def test_filters_narrow(rows, conditions, names):
     assert [row.name for row in RUNS.chosen(rows, filters=conditions)] == names
 
 
+def test_what_no_run_costs_is_said_in_the_unit_that_is_compared(rows):
+    free, unpriced = ([replace(row, usd=usd, unpriced=1) for row in rows] for usd in (0.0, None))
+    assert RUNS.why_empty(free, ["cost>1"]) == "cost is $0.00"
+    assert RUNS.why_empty(unpriced, ["cost>1"]) == "no run has a price, and tokens>N compares what was spent"
+
+
 def test_what_lacks_a_value_comes_last_either_way(rows):
     assert [row.name for row in RUNS.chosen(rows, sort="test")][-1] == "better"
     assert [row.name for row in RUNS.chosen(rows, sort="-test")][-1] == "better"
