@@ -316,13 +316,12 @@ def unpublished(repo: Repo, run: str, records: Sequence[Recorded], chain: Sequen
 
 
 def lost_event(repo: Repo, run: str, records: Sequence[Recorded]) -> Recorded | None:
-    """Return the newest event of the accepted line that is not in ``records`` though tags or evidence name it."""
-    known = {record.commit for record in records}
-    late = unpublished(repo, run, records, read_chain(repo, run))
-    known |= {late.commit} if late is not None else set()
-    found = _readable(repo, run, {oid: None for oid in _witnesses(repo, run) if oid not in known})
-    line = (record for record in found if record.branch == refs.run_branch(run))
-    return max(line, key=lambda record: record.order, default=None)
+    """Return the newest event of the line that tags or evidence name; None if it is in ``records``, or the tip."""
+    line, late = refs.run_branch(run), unpublished(repo, run, records, read_chain(repo, run))
+    commits = {record.commit for record in (*records, *([late] if late is not None else []))}
+    events = _readable(repo, run, {oid: None for oid in _witnesses(repo, run) if oid not in commits})
+    newest = max((each for each in events if each.branch == line), key=lambda each: each.order, default=None)
+    return None if newest is None or newest.commit == repo.tip(line) else newest
 
 
 def bring_back(repo: Repo, run: str, commit: str) -> str:
@@ -345,12 +344,10 @@ def read_whole(repo: Repo, run: str) -> list[Recorded]:
             fold(record.event for record in records)
     except HistoryError as error:
         fault = error
-    lost = lost_event(repo, run, records if fault is None else [])
-    if lost is not None and repo.tip(lost.branch) != lost.commit:
-        repo.check_movable(lost.branch)
-        newest = f"{lost.event.address.label}, the newest event of the run"
-        sentence = f"{refs.short(lost.branch)} does not go on from {newest}"
-        raise HistoryError(sentence, hint=bring_back(repo, run, lost.commit))
+    if (newest := lost_event(repo, run, records if fault is None else [])) is not None:
+        repo.check_movable(newest.branch)
+        sentence = f"{refs.short(newest.branch)} does not go on from {newest.event.address.label}"
+        raise HistoryError(f"{sentence}, the newest event of the run", hint=bring_back(repo, run, newest.commit))
     if fault is not None:
         raise fault
     if records and (edit := records[-1]).event.kind is EventKind.EDITED:

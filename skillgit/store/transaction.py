@@ -119,7 +119,7 @@ def _compare(repo: Repo, update: RefUpdate) -> None:
         raise ConcurrentWriteError(
             f"{short(update.name)} moved from {update.old or 'nothing'} to {tip or 'nothing'} while skillgit"
             " worked on it; nothing was written",
-            hint="skillgit log and skillgit fsck show what moved it; then resume the run",
+            hint="skillgit fsck",
         )
 
 

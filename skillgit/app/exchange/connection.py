@@ -56,13 +56,13 @@ def open_remote(repo: Repo, name: str | None, *keys: str) -> Remote:
     """
     remote = find_remote(repo, name)
     key, addresses = remote.configured(repo, *keys)
-    if bad := next(filter(holds_credential, addresses), ""):
-        words = ["git", "remote", "set-url", *(["--push"] if key == "pushurl" else []), quote(remote.name), "URL"]
+    if url := next(filter(holds_credential, addresses), ""):
+        command = f"git remote set-url {'--push ' * (key == 'pushurl')}{quote(remote.name)} URL"
         if len(addresses) > 1:  # git wants to know which one, by a pattern
-            words.append(quote(redact(re.split(r"[?#]", bad.rpartition("@")[2])[0])))
+            command += f" {quote(redact(re.split(r'[?#]', url.rpartition('@')[2])[0]))}"
         raise UsageError(
             f"the address of {remote.name} in git's configuration holds a password or a token",
-            hint=f"{' '.join(words)} sets one without it; git asks for it then, and git help credentials says how it is"
+            hint=f"{command} sets one without it; git asks for it then, and git help credentials says how it is"
             " remembered safely",
         )
     return remote

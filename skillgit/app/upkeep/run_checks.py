@@ -91,18 +91,17 @@ def check_run(repo: Repo, run: str, *, budget: Callable[[int], int] | None = Non
             sentence = f"{refs.short(branch.ref.local)} holds the candidate of {refs.short(tip.branch)}"
             problems.append(Finding(commit=branch.tip, sentence=sentence))
     problems += kept_problems(repo, run, records, tips, chain)
-    if found := list(_lost_problems(repo, run, [] if of_fold else records)):
-        return problems + found  # what follows from a line that is not the run's says nothing
+    if findings := list(_lost_problems(repo, run, [] if of_fold else records)):
+        return problems + findings  # what follows from a line that is not the run's says nothing
     if refs.run_branch(run) in tips:  # a clone makes what it lacks with the first event that is written there
         problems += _derived_problems(run, records, tips)
     return problems
 
 
 def _lost_problems(repo: Repo, run: str, records: Sequence[Recorded]) -> Iterator[Finding]:
-    lost = lost_event(repo, run, records)
-    if lost is not None and repo.tip(lost.branch) != lost.commit:
-        sentence = f"{refs.short(lost.branch)} does not go on from {lost.event.address.label}"
-        yield Finding(commit=lost.commit, sentence=f"{sentence}; {bring_back(repo, run, lost.commit)}")
+    if (newest := lost_event(repo, run, records)) is not None:
+        sentence = f"{refs.short(newest.branch)} does not go on from {newest.event.address.label}"
+        yield Finding(commit=newest.commit, sentence=f"{sentence}; {bring_back(repo, run, newest.commit)}")
 
 
 def _without_branch(repo: Repo, run: str) -> str:
