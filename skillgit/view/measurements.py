@@ -137,6 +137,10 @@ def _signed(interval: Interval | None) -> str:
     return f"{numbers.delta(interval[0])} to {numbers.delta(interval[1])}" if interval is not None else ""
 
 
+def _counted(score: float | None, scores: Scores, metric: str) -> str:
+    return numbers.counted(score, scores.scored, scores.solved_items if metric == "hard" else None)
+
+
 def retest_lines(result: Retested, screen: Screen) -> Iterator[str]:
     plan = result.plan
     yield from differing(result.differs, screen)
@@ -154,16 +158,15 @@ def retest_lines(result: Retested, screen: Screen) -> Iterator[str]:
         interval = {"hard": scores.hard_interval, "soft": scores.soft_interval}.get(result.metric)
         score_cells = (
             f"{scores.scored}/{scores.n}",
-            numbers.counted(row.score, scores.scored, scores.solved_items if result.metric == "hard" else None)
-            or "none",
+            _counted(row.score, scores, result.metric) or "none",
             _interval(interval),
         )
         change: list[str] = []
         if pair is not None:
             change = [numbers.delta(pair.delta), _signed(pair.interval) or pair.too_few]
             change += [str(len(pair.fixed)), str(len(pair.broken)), numbers.chance(row.p) if row.p is not None else ""]
-        then = numbers.counted(row.own_score, row.own.scored if row.own is not None else 0, result.metric) or "unknown"
-        cells = (row.name, *score_cells, then, *change, *[""] * len(names))
+        then = _counted(row.own_score, row.own, result.metric) if row.own is not None else ""
+        cells = (row.name, *score_cells, then or "unknown", *change, *[""] * len(names))
         rows.append(cells[: len(names)])
     yield from headed(names, rows, screen, align="lrrlrrlrrl"[: len(names)])
     yield ""
