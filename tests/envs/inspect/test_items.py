@@ -55,7 +55,7 @@ def test_values_are_read_as_inspect_reads_them(value, key, soft):
     score = scored(Score(value=value), key, ValueScale())
     assert (score.soft, score.hard) == (soft, float(soft == 1))
     for broken in (float("nan"), "maybe", [1, 0]):
-        with pytest.raises(EnvironmentFaultError, match="no score"):
+        with pytest.raises(EnvironmentFaultError, match="not a score"):
             scored(Score(value=broken), "", ValueScale())
     with pytest.raises(ConfigError, match=r"env\.score_key is"):
         scored(Score(value={"a": 1}), "c", ValueScale())
