@@ -135,20 +135,14 @@ def test_a_push_to_an_address_with_a_credential_is_refused_until_its_hint_is_fol
 
 
 @pytest.mark.parametrize("url", SECRETS)
-def test_a_pull_and_a_push_to_several_addresses_are_refused_alike(url, ann, host):
-    ann.push()
-    ann.git("config", "remote.origin.url", url)
-    pulled = ann("pull", code=2).err
-    ann.git("config", "remote.origin.url", str(host.path))
+def test_each_of_several_push_addresses_is_looked_at(url, ann, host):
     ann.git("config", "remote.origin.pushurl", str(host.path))
     ann.git("config", "--add", "remote.origin.pushurl", url)
     pushed = ann.push(code=2).err
-    assert pulled.splitlines()[0] == pushed.splitlines()[0]
-    assert not re.search("ghp_|glpat-|sesame", pulled + pushed)
+    assert not re.search("ghp_|glpat-|sesame", pushed)
     command = re.search(r"git remote set-url .*? sets one", pushed)[0].removesuffix(" sets one")
     ann.git(*shlex.split(command.replace("URL", str(host.path)))[1:])
     ann.push()
-    ann("pull")
 
 
 def test_a_credential_that_git_puts_in_itself_is_its_own_affair(ann):
@@ -156,6 +150,12 @@ def test_a_credential_that_git_puts_in_itself_is_its_own_affair(ann):
     ann.git("remote", "set-url", "origin", "https://example.org/x.git")
     ann.git("config", "url.http://me:open-sesame@127.0.0.1:1/.insteadOf", "https://example.org/")
     assert "origin cannot be reached" in ann.push(code=5).err
+
+
+def test_a_credential_that_git_was_given_by_hand_is_masked(ann):
+    """Hosts of CI put a token into the address of a checkout: what only reads goes on."""
+    ann.git("remote", "set-url", "origin", "http://me:open-sesame@127.0.0.1:1/x.git")
+    assert "sesame" not in ann("pull", code=5).err
 
 
 def test_a_host_that_refuses_hidden_refs_gets_the_rest_and_a_warning(host, ann):

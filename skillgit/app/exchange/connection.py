@@ -49,13 +49,10 @@ def check_address(url: str) -> None:
         )
 
 
-def open_remote(repo: Repo, name: str | None, *keys: str) -> Remote:
-    """Return the remote; refuse one with a credential in an address, which anyone who reads git's configuration has.
-
-    Of ``keys``, which say where its addresses are, the first that is set counts.
-    """
+def open_remote(repo: Repo, name: str | None) -> Remote:
+    """Return the remote; refuse one whose address to push to shows a credential in git's configuration."""
     remote = find_remote(repo, name)
-    key, addresses = remote.configured(repo, *keys)
+    key, addresses = remote.configured(repo, "pushurl", "url")
     if url := next(filter(holds_credential, addresses), ""):
         command = f"git remote set-url {'--push ' * (key == 'pushurl')}{quote(remote.name)} URL"
         if len(addresses) > 1:  # git wants to know which one, by a pattern

@@ -7,7 +7,7 @@ import shutil
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from skillgit.app.exchange.connection import Listener, check_address, line_for, open_remote
+from skillgit.app.exchange.connection import Listener, check_address, line_for
 from skillgit.app.exchange.requests import PullRequest
 from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.workspace import Workspace
@@ -19,7 +19,7 @@ from skillgit.store import refs
 from skillgit.store.exchange.merging import Joined as Joined  # noqa: PLC0414 - what a pull returns
 from skillgit.store.exchange.merging import Joining, MergeTerms, adopt, adopt_trunk
 from skillgit.store.exchange.remotes import FetchedRef as FetchedRef  # noqa: PLC0414 - as above
-from skillgit.store.exchange.remotes import fetch, fetch_releases, join_notes, pack, tracked
+from skillgit.store.exchange.remotes import fetch, fetch_releases, find_remote, join_notes, pack, tracked
 from skillgit.store.exchange.sending import RejectedMode, by_run
 from skillgit.store.exchange.transport import check_out_trunk
 from skillgit.store.exchange.transport import clone as clone_repository
@@ -64,7 +64,7 @@ class Pulled:
 def pull(context: Context, request: PullRequest, listener: Listener | None = None) -> Pulled:
     """Fetch, make runs that are unknown here, and fast-forward the others. What prevents it is reported."""
     with Workspace(context) as workspace:
-        remote = open_remote(workspace.repo, request.remote, "url")
+        remote = find_remote(workspace.repo, request.remote)  # of CI, with a token in it
         with_rejected = RejectedMode(request.rejected_mode) is not RejectedMode.NONE
         line = line_for(context, listener or Listener())
         evidence = request.evidence

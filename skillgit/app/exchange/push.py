@@ -98,7 +98,7 @@ class _Push:
         self._context, self._workspace, self._request = workspace.context, workspace, request
         self._repo = workspace.repo
         self._line = line_for(workspace.context, listener)
-        self._remote = open_remote(self._repo, self._request.remote, "pushurl", "url")
+        self._remote = open_remote(self._repo, self._request.remote)
         self._tips = snapshot(self._repo)
         self._there: Mapping[str, str] = {}
         self._warnings: list[str] = []
