@@ -161,7 +161,7 @@ class ReviewRequest(OfSkill):
     file: Annotated[Path | None, Arg("[FILE]")] = None
     accept: Annotated[tuple[str, ...], Opt("Accept the draft ID, or all (repeatable)", metavar="ID")] = ()
     drop: Annotated[tuple[str, ...], Opt("Drop the draft ID, or all (repeatable)", metavar="ID")] = ()
-    undo: Annotated[bool, Opt("Take back the last answer; again, the one before")] = False
+    undo: Annotated[bool, Opt("Take back what the last command answered; again, the one before")] = False
     into: Annotated[Path | None, Opt("Where accepted drafts go; default: tasks/NAME.jsonl", metavar="FILE")] = None
 
 
@@ -183,7 +183,7 @@ def _review(session: TerminalSession, request: ReviewRequest) -> Answer[object]:
     review = draft_review.review_harvest(
         context, skill, into=request.into, accept=request.accept, drop=request.drop, undo=request.undo
     )
-    return Answer("tasks-drafts/1", review, task_view.harvest_review(review, screen, brief=is_answered))
+    return Answer("tasks-drafts/2", review, task_view.harvest_review(review, screen, brief=is_answered))
 
 
 TASKS_REVIEW = Verb("tasks review", ReviewRequest, _review, Effect.FILES)

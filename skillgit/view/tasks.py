@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from shlex import quote
 from textwrap import shorten
 from textwrap import wrap as wrap_text
@@ -41,8 +41,8 @@ def reviewed(result: Reviewed, screen: Screen, *, brief: bool) -> Iterator[str]:
 def _draft(draft: TaskDraft, screen: Screen) -> Iterator[str]:
     yield f"{screen.paint(Style.STRONG, draft.id)} {screen.paint(Style.FAINT, f'line {draft.line}')}"
     yield from (f"    {line}" for line in draft.prompt.splitlines())
-    for name, value in draft.expected.items():
-        yield screen.paint(Style.FAINT, f"    {name}: ") + json.dumps(value, ensure_ascii=False)
+    for name, value in expected_of(draft.expected):
+        yield from _folded(f"{one_line(name)}:", _listed(value), screen)
     if draft.warning:
         yield screen.paint(Style.REVERTED, f"    look at this: {inert(draft.warning)}")
     yield ""
@@ -59,17 +59,19 @@ def harvest_review(review: HarvestReview, screen: Screen, *, brief: bool) -> Ite
     for word, names in (("accepted", review.accepted), ("dropped", review.dropped)):
         if names:
             yield f"{word} {numbers.plural(len(names), 'draft')}: {numbers.ids(names, screen)}"
-    if review.undo:
-        yield f"taken back: {review.undo}"
+    for word in dict.fromkeys(answer.partition(" ")[0] for answer in review.undo):
+        names = tuple(answer.partition(" ")[2] for answer in review.undo if answer.startswith(f"{word} "))
+        yield f"taken back: {word} {numbers.ids(names, screen)}"
+    yield from (f"{answer} cannot be taken back, for it has changed since" for answer in review.stays)
     for number, draft in enumerate(() if brief else review.drafts, start=1):
         yield from pending_draft(draft, screen, f"{number} of {len(review.drafts)}")
-    count, tasks = numbers.plural(len(review.drafts), "draft"), numbers.plural(review.count, "task")
+    count, tasks = numbers.plural(len(review.drafts), "draft"), numbers.plural(review.tasks, "task")
     yield screen.dotted(
         (f"{count} to review" if review.drafts else "no drafts are left", f"{tasks} in {review.path.name}")
     )
     command = f"skillgit tasks review --skill {quote(review.skill)}"
-    if review.accepted or review.dropped:
-        yield f"{command} --undo takes the last answer back"
+    if answers := len(review.accepted) + len(review.dropped):
+        yield f"{command} --undo takes {'it' if answers == 1 else f'all {answers}'} back"
     if review.drafts:
         yield f"{command} shows what is left, and why it may need a look" if brief else f"next: {command} --accept ID"
 
@@ -80,8 +82,8 @@ def pending_draft(draft: PendingDraft, screen: Screen, remark: str) -> Iterator[
     yield from _folded("", draft.prompt, screen)
     for file in draft.files:
         yield from _folded("file: ", f"{file.name}, {file.size:,} bytes", screen)
-    for name, value in draft.expected.items():
-        yield from _folded(f"{one_line(name)}: ", json.dumps(value, ensure_ascii=False), screen)
+    for name, value in expected_of(draft.expected, draft.files):
+        yield from _folded(f"{one_line(name)}:", _listed(value), screen)
     if facts := screen.dotted(f"{name} {text}" for name, text in facts_of(draft)):
         yield from _folded("from: ", facts, screen, Style.FAINT)
     for text in draft.obstacles:
@@ -108,22 +110,25 @@ def state_of(draft: PendingDraft, answers: Sequence[DraftAnswer]) -> str:
     return prefix + ("cannot be accepted yet" if draft.obstacles else "waits for an answer")
 
 
-def answer_said(answer: DraftAnswer, into: str) -> str:
-    return f"{answer} into {into}" if answer.did == "accepted" else str(answer)
+def answer_said(last: DraftAnswer | None, later: Sequence[DraftAnswer], into: str) -> str:
+    """Say what was answered last, which may be one of the ``later`` ones, whose drafts or tasks have changed since."""
+    answer = next(iter(later), last)
+    where = f" into {into}" if answer is not None and answer.did == "accepted" else ""
+    return f"{answer or ''}{where}{'; it has changed since, so that cannot be taken back' if later else ''}"
 
 
 def progress(position: int, rest: int, answers: Sequence[DraftAnswer]) -> str:
-    """Return where a review is that shows the draft at ``position`` of ``rest``, as 7 of 23, 3 kept, 1 dropped."""
+    """Return where a review is that shows the draft at ``position`` of ``rest``, as 7 of 23, 3 accepted, 1 dropped."""
     accepts, drops = (sum(answer.did == did for answer in answers) for did in ("accepted", "dropped"))
     total = accepts + drops + rest
     where = f"{accepts + drops + position} of {total}" if rest else f"all {total} answered"
-    return f"{where}, {accepts} kept, {drops} dropped"
+    return f"{where}, {accepts} accepted, {drops} dropped"
 
 
 def actions(draft: PendingDraft, into: str) -> dict[str, str]:
     """Return what each answer to a draft does, by its key."""
     accept = "refused until it is edited" if draft.obstacles else f"makes it a task in {into}; commits nothing"
-    return {"a": accept, "e": "changes its fields first", "d": "removes it for good; after a day its text is deleted"}
+    return {"a": accept, "e": "changes its fields first", "d": "drops it; can be undone for a day"}
 
 
 def _folded(label: str, text: str, screen: Screen, style: Style | None = None) -> Iterator[str]:
@@ -135,6 +140,21 @@ def _folded(label: str, text: str, screen: Screen, style: Style | None = None) -
             front = label if number == 0 and part is parts[0] and part.startswith(label) else ""
             rest = part.removeprefix(front)
             yield _INDENT + screen.paint(style or Style.FAINT, front) + (screen.paint(style, rest) if style else rest)
+
+
+def expected_of(expected: Mapping[str, object], files: Sequence[object] = ()) -> Iterator[tuple[str, str | list[str]]]:
+    """Yield what counts as right, each field with its text or a list of its lines; ``files`` are shown elsewhere."""
+    for name, value in expected.items():
+        if not files or name not in ("files", "images"):
+            yield name, [*map(_as_text, value)] if isinstance(value, list) else _as_text(value)
+
+
+def _as_text(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _listed(value: str | list[str]) -> str:
+    return f" {value}" if isinstance(value, str) else "".join(f"\n- {line}" for line in value)
 
 
 _ORIGIN = {"agent": "agent", "date": "date", "skill": "skill", "use": "use", "signals": "signals", "follow_up": "next"}
@@ -187,7 +207,9 @@ def harvested(result: Harvested, screen: Screen) -> Iterator[str]:
         yield f"{numbers.plural(result.redacted, 'different value')} taken out of the requests and their files"
     if result.cost is not None:
         yield f"criteria: {numbers.cost(result.cost, screen)}"
-    if result.drafts and not result.is_dry_run:
+    if result.is_dry_run:
+        yield "nothing was written"
+    elif result.drafts:
         yield f"next: skillgit tasks review --skill {result.path.parent.name}"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import re
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
@@ -278,7 +279,8 @@ async def _fields(request: Request) -> Mapping[str, list[str]]:
         raise RefusedError("this form took too long to arrive", status=408) from None
     except HTTPException as error:
         raise RefusedError("this form cannot be read", status=400) from error
-    fields = {key: [str(value) for value in form.getlist(key)] for key in form}
+    # browsers end the lines of a text with CRLF, however they were typed
+    fields = {key: [re.sub(r"\r\n?", "\n", str(value)) for value in form.getlist(key)] for key in form}
     if any("\0" in text for values in fields.values() for text in values):
         raise RefusedError("a form cannot contain a NUL character", status=400)
     return fields

@@ -70,7 +70,8 @@ def test_review_shows_drafts_and_what_comes_next(skillgit, fake):
         "t-2 line 7\n"
         "    Why?\n"
         "    Say so.\n"
-        '    answers: ["so"]\n'
+        "    answers:\n"
+        "    - so\n"
         "    look at this: no check equals it\n"
         "\n"
         "1 draft of 3 tasks; no run uses the file\n"
@@ -155,7 +156,7 @@ def test_after_an_answer_the_drafts_that_are_left_are_counted(skillgit, drafts, 
     assert answered.splitlines() == [
         "accepted 1 draft: a",
         f"3 drafts to review · 1 task in {SKILL}.jsonl",
-        f"skillgit tasks review --skill {SKILL} --undo takes the last answer back",
+        f"skillgit tasks review --skill {SKILL} --undo takes it back",
         f"skillgit tasks review --skill {SKILL} shows what is left, and why it may need a look",
     ]
     assert "accepted" not in skillgit("tasks", "review", "--skill", SKILL, "--accept", "all").text
@@ -172,11 +173,13 @@ def test_without_a_terminal_drafts_are_listed_and_the_document_has_what_would_be
         f"4 drafts to review · 0 tasks in {SKILL}.jsonl",
         f"next: skillgit tasks review --skill {SKILL} --accept ID",
     ]
-    assert skillgit("tasks", "review", "--skill", SKILL, "--accept", "a", "--drop", "b").text.startswith(
-        "accepted 1 draft: a\ndropped 1 draft: b\n"
-    )
+    skillgit("tasks", "review", "--skill", SKILL, "--drop", "d")
+    answered = skillgit("tasks", "review", "--skill", SKILL, "--accept", "c", "--accept", "a", "--drop", "b").text
+    assert answered.startswith("accepted 2 drafts: c a\ndropped 1 draft: b\n")
+    assert "--undo takes all 3 back" in answered
     taken = [skillgit("tasks", "review", "--skill", SKILL, "--undo") for _ in range(3)]
-    assert [ended.text.splitlines()[0] for ended in taken[:2]] == ["taken back: dropped b", "taken back: accepted a"]
+    assert taken[0].text.splitlines()[:2] == ["taken back: dropped b", "taken back: accepted a c"]
+    assert taken[1].text.splitlines()[0] == "taken back: dropped d"
     assert (taken[2].code, taken[2].err.splitlines()[0]) == (3, "skillgit: there is no answer to take back")
 
 

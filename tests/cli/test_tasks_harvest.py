@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
+
+import pytest
 
 from skillgit.app.sources.harvest import DraftSummary, Harvested
 from skillgit.app.sources.requests import DraftRequest
@@ -21,12 +24,19 @@ RESULT = Harvested(
     other_projects=3,
     redacted=4,
     places=("/r",),
+    source="",
     is_met=True,
     unknown={"codex 9: new-kind": 2},
     remarks=("x.jsonl cannot be read: Permission denied",),
     cost=None,
     is_dry_run=False,
 )
+
+
+@pytest.fixture(autouse=True)
+def skill(tmp_path) -> None:
+    (tmp_path / "totals").mkdir()
+    (tmp_path / "totals" / "SKILL.md").write_text("---\nname: totals\ndescription: Sums.\n---\nSum.\n")
 
 
 def test_options_become_a_request(skillgit, fake):
@@ -54,6 +64,9 @@ def test_options_become_a_request(skillgit, fake):
         "next: skillgit tasks review --skill totals\n"
     )
     assert "Permission denied" in ended.err
+    fake("sources.harvest.harvest", replace(RESULT, is_dry_run=True))
+    ends = skillgit("tasks", "draft", "totals", "--from", "sessions", "--dry-run").text.splitlines()[-2:]
+    assert ends == ["4 different values taken out of the requests and their files", "nothing was written"]
 
 
 def test_it_has_a_document(skillgit, fake):

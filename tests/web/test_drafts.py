@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from html import unescape
 from typing import TYPE_CHECKING
 
 import pytest
@@ -39,6 +40,11 @@ def tree(repository: Path) -> dict[Path, bytes]:
     return {path: path.read_bytes() for folder in folders for path in folder.rglob("*") if path.is_file()}
 
 
+def drafts_of(repository: Path) -> list[str]:
+    path = Repo.discover(repository).private_dir / "drafts" / SKILL / "drafts.jsonl"
+    return path.read_text(encoding="utf-8").splitlines()
+
+
 def tasks(repository: Path) -> dict[str, dict[str, object]]:
     path = repository / "tasks" / f"{SKILL}.jsonl"
     rows = map(json.loads, path.read_text().splitlines()) if path.exists() else ()
@@ -58,13 +64,23 @@ def test_forms_accept_edit_and_drop_and_a_viewer_sees_no_draft(repository):
 
         assert answered("one", "accept")[0] == 200
         assert answered("two", "drop")[0] == 200
-        code, text = answered("three", "edit", text="prompt: why?")
-        assert (code, "does not say what a right result is" in text, "prompt: why?" in text) == (400, True, True)
-        assert answered("three", "edit", text="prompt: Why?\r\nanswer: so\r\n")[0] == 200
-        assert answered("three", "accept")[0] == 409  # it is no longer what was shown
+        for typed in ("prompt: why?", "", "\n\n- a\n\tb: [ \u202e\x1b ^M <b>&amp;</textarea>\n\n", "a: [\n"):
+            for _ in range(2):  # what comes back is sent again, as a browser sends it
+                code, text = answered("three", "edit", text=typed.replace("\n", "\r\n"))
+                boxes = [unescape(box) for box in re.findall(r"<textarea[^>]*>\n(.*?)</textarea>", text, re.DOTALL)]
+                assert (code, boxes[0]) == (400, typed)
+        assert answered("three", "edit", text="prompt: |\r\n  Why?\r  So!\r\nanswer: so\r\n")[0] == 200
+        for name, answer, did in (
+            ("three", "accept", "edited"),
+            ("three", "edit", "edited"),
+            ("one", "drop", "accepted"),
+        ):
+            code, text = answered(name, answer, text="prompt: mine")
+            assert (code, f"{name} was {did} in another window" in text) == (409, True)
+            assert ("Question of four" in text, "prompt: mine" in text) == (True, answer == "edit")
         assert answered("secret", "accept")[0] == 400
-        assert answered("one", "accept")[0] == 404
-        assert [*tasks(repository)] == ["one"]
+        assert {name: row["prompt"] for name, row in tasks(repository).items()} == {"one": "How long is pier one?"}
+        assert json.loads(drafts_of(repository)[2])["prompt"] == "Why?\nSo!\n"
         for taken in ("edited three", "dropped two", "accepted one"):
             page = owner.get(PATH).text
             assert ('<b id="progress">' in page, taken in page) == (True, True)
@@ -111,15 +127,15 @@ def test_each_key_has_a_visible_answer_and_an_undo(repository, browser: Browser)
 
         for key, words in (("k", "there is no card above"), ("u", "There is no answer to take back")):
             assert press(key, answers=False)[2] == words
-        assert press("j", answers=False)[:2] == ("draft-2", "2 of 5, 0 kept, 0 dropped")
-        assert press("a") == ("draft-2", "3 of 5, 1 kept, 0 dropped", f"accepted two into {SKILL}.jsonl")
-        assert press("d") == ("draft-2", "4 of 5, 1 kept, 1 dropped", "dropped three")
+        assert press("j", answers=False)[:2] == ("draft-2", "2 of 5, 0 accepted, 0 dropped")
+        assert press("a") == ("draft-2", "3 of 5, 1 accepted, 0 dropped", f"accepted two into {SKILL}.jsonl")
+        assert press("d") == ("draft-2", "4 of 5, 1 accepted, 1 dropped", "dropped three")
         page.keyboard.press("e")
         page.keyboard.press("Control+A")
         page.keyboard.insert_text("prompt: Why?\nanswer: so")
         with page.expect_navigation():
             page.locator("article[aria-current]").get_by_role("button", name="Keep the edit").click()
-        assert seen() == ("draft-2", "4 of 5, 1 kept, 1 dropped", "edited four")
+        assert seen() == ("draft-2", "4 of 5, 1 accepted, 1 dropped", "edited four")
         assert press("a")[2] == f"accepted four into {SKILL}.jsonl"
         assert press("a", answers=False)[2].startswith("secret cannot be accepted: prompt:")
         assert press("j", answers=False)[2] == "there is no card below"
@@ -130,8 +146,8 @@ def test_each_key_has_a_visible_answer_and_an_undo(repository, browser: Browser)
         for name in ("four", "four", "three"):
             assert press("u")[2] == f"taken back: {name} waits for an answer again"
         with page.expect_navigation():
-            page.get_by_role("button", name="Take back: accepted two").click()
-        assert seen() == ("draft-2", "2 of 5, 0 kept, 0 dropped", "taken back: two waits for an answer again")
+            page.get_by_role("button", name="Undo: accepted two").click()
+        assert seen() == ("draft-2", "2 of 5, 0 accepted, 0 dropped", "taken back: two waits for an answer again")
         assert barriers(page) == []
         assert ear.complaints == []
     assert tree(repository) == before

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import partial
+from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 from typing import cast
@@ -32,10 +32,11 @@ from skillgit.domain.ids import digest
 from skillgit.domain.leaks import words
 from skillgit.domain.trajectory import Item
 from skillgit.domain.untrusted.file_names import file_name, git_fault, path_fault
+from skillgit.domain.untrusted.model_text import escaped_json
 from skillgit.errors import ConflictError, DataError, NotFoundError, SkillgitError, UnsafeNameError, UsageError
 from skillgit.files import locked, open_plain, read_plain, write_file
 from skillgit.plugin.data_rows import read_rows
-from skillgit.plugin.likeness import alike_to
+from skillgit.plugin.likeness import alike, alike_to
 from skillgit.plugin.redaction import Redactor
 from skillgit.plugin.seed_folder import write_files
 from skillgit.store.repo import Repo
@@ -43,6 +44,7 @@ from skillgit.store.repo import Repo
 DRAFTS = "drafts"  # the folder in the repository's private one, with a folder for each skill
 DRAFT_ROWS, DRAFT_FILES = "drafts.jsonl", "files"  # in that of a skill; of the files, a folder for each draft
 DROPPED, ACCEPTED, RETURNED = "dropped", "accepted", "returned"
+_DID: dict[object, str] = {DRAFT: "edited", DROPPED: DROPPED}  # by the status of a draft; any other was accepted
 _KEPT = timedelta(days=1)  # for how long an answer can be taken back
 _LARGEST = 64 << 20  # bytes of a file that a task may have
 _OURS = ("id", "group", "status", "origin", "reviewed", "undo")  # fields that a review does not edit
@@ -114,7 +116,8 @@ class PendingDraft:
     def editable(self) -> str:
         """What can be edited of it, as YAML."""
         fields = {name: value for name, value in json.loads(self.line).items() if name not in _OURS}
-        return yaml.dump(fields, Dumper=_Dumper, allow_unicode=True, sort_keys=False, width=10_000)
+        is_shown = escaped_json(self.line) == self.line  # otherwise signs that nobody sees are edited as escapes
+        return yaml.dump(fields, Dumper=_Dumper, allow_unicode=is_shown, sort_keys=False, width=10_000)
 
 
 def places(value: object, path: str = "") -> Iterator[tuple[str, str]]:
@@ -154,6 +157,7 @@ class DraftAnswer:
     id: str  # of the draft
     did: str  # accepted, dropped or edited
     state: str  # a digest of the answer
+    command: int  # the same of all answers of one command
 
     def __str__(self) -> str:
         return f"{self.did} {self.id}"
@@ -165,9 +169,10 @@ class HarvestReview:
     path: Path  # the file of reviewed tasks
     accepted: tuple[str, ...]
     dropped: tuple[str, ...]
-    undo: str  # the answer that was taken back, as "dropped ID"
+    undo: tuple[str, ...]  # the answers that were taken back, as "dropped ID"
+    stays: tuple[str, ...]  # those that were not, because their drafts or tasks have changed since
     drafts: tuple[PendingDraft, ...]  # those that are left
-    count: int  # tasks in the file
+    tasks: int  # in the file
 
 
 def review_harvest(
@@ -179,12 +184,12 @@ def review_harvest(
     drop: Sequence[str] = (),
     undo: bool = False,
 ) -> HarvestReview:
-    """Accept and drop the drafts with these ids, or ``all``, or ``undo`` the last answer; return the drafts left.
+    """Accept and drop the drafts with these ids, or ``all``, or ``undo`` the last command; return the drafts left.
 
     Accepting all leaves out what has a warning. Nothing takes effect if one of the ids is refused.
     """
     with open_drafts(context, skill, into) as folder:
-        taken_back = str(folder.undo()) if undo else ""
+        answers, stays = folder.undo_command() if undo else ([], [])
         drafts = {draft.id: draft for draft in folder.drafts()}
         safe = [name for name, draft in drafts.items() if not draft.obstacles and not draft.warnings]
         to_accept, to_drop = (
@@ -197,18 +202,20 @@ def review_harvest(
             raise UsageError(f"draft {min(both)} is accepted and dropped at once", hint="say one of them")
         for name in to_accept:
             _check_acceptable(drafts[name], skill)
+        command = folder.next_number
         for name in to_accept:
-            folder.accept(drafts[name])
+            folder.accept(drafts[name], command)
         for name in to_drop:
-            folder.drop(drafts[name])
+            folder.drop(drafts[name], command)
         return HarvestReview(
             skill=skill,
             path=folder.tasks.path,
             accepted=tuple(to_accept),
             dropped=tuple(to_drop),
-            undo=taken_back,
+            undo=tuple(map(str, answers)),
+            stays=tuple(map(str, stays)),
             drafts=tuple(draft for name, draft in drafts.items() if name not in to_accept and name not in to_drop),
-            count=folder.count(),
+            tasks=folder.count(),
         )
 
 
@@ -275,40 +282,56 @@ class DraftFolder:
 
     def pending_ids(self) -> list[str]:
         """Return the names of the drafts that wait for an answer."""
-        return [str(row["id"]) for row in self._rows() if row.get("status") == DRAFT]
+        return [str(row["id"]) for row in self._rows() if _waits(row)]
 
     def drafts(self, names: Sequence[str] | None = None) -> Iterator[PendingDraft]:
         """Yield the drafts that wait for an answer, or those of them called ``names``."""
         for name in self.pending_ids() if names is None else names:
-            with suppress(NotFoundError):
+            with suppress(NotFoundError, ConflictError):
                 yield self.pending(name)
 
-    def pending(self, name: str) -> PendingDraft:
-        """Return the draft that is called ``name``; a NotFoundError if none of that name waits for an answer."""
-        row = next((row for row in self._rows() if row["id"] == name and row.get("status") == DRAFT), None)
+    def pending(self, name: str, state: str | None = None) -> PendingDraft:
+        """Return the draft that is called ``name``, which must be in ``state`` if that is given.
+
+        A NotFoundError if there never was one; a ConflictError if it was answered, or has changed.
+        """
+        return self._draft(self._waiting(name, state)[1])
+
+    def _waiting(self, name: str, state: str | None) -> tuple[int, Row]:
+        position, row = next(((at, row) for at, row in enumerate(self._rows()) if row["id"] == name), (0, None))
         if row is None:
             raise NotFoundError(f"there is no draft {name} of {self.skill}", hint=_HINT.format(self.skill))
-        return self._draft(row)
+        if not _waits(row) or (state is not None and state != self._state(row)):
+            problem = f"{name} was {_DID.get(row.get('status'), ACCEPTED)} in another window"
+            raise ConflictError(problem, hint="look again before you answer")
+        return position, row
 
-    def accept(self, draft: PendingDraft) -> None:
-        """Make a task of ``draft``; nothing is committed."""
+    def waiting_from(self, name: str) -> str:
+        """Return ``name`` if that draft waits for an answer, else the next one that does; empty if none does."""
+        rows = self._rows()
+        at = next((number for number, row in enumerate(rows) if row["id"] == name), 0)
+        return next((str(row["id"]) for row in (*rows[at:], *rows[:at]) if _waits(row)), "")
+
+    def accept(self, draft: PendingDraft, command: int = 0) -> None:
+        """Make a task of ``draft``; nothing is committed. The answers of one ``command`` are taken back together."""
         _check_acceptable(draft, self.skill)
         self._answer(
             draft,
             {"id": draft.id, "group": draft.group, "status": ACCEPTED},
+            command,
             task=draft.line,
             into=self.tasks.path.relative_to(self._root).as_posix(),
             size=self.tasks.size,
         )
 
-    def drop(self, draft: PendingDraft) -> None:
+    def drop(self, draft: PendingDraft, command: int = 0) -> None:
         """Forget ``draft``, once the answer is final, but for its id and group, by which the next harvest knows it."""
-        self._answer(draft, {"id": draft.id, "group": draft.group, "status": DROPPED})
+        self._answer(draft, {"id": draft.id, "group": draft.group, "status": DROPPED}, command)
 
     def edit(self, draft: PendingDraft, text: str) -> PendingDraft:
         """Return ``draft`` with the fields that ``text`` has as YAML or JSON; a DataError says what is wrong."""
         fields = renamed(_fields_of(text), self._public(draft.id), f"{DRAFT_FILES}/{draft.id}")
-        row = next(filter(partial(self._is_unchanged, draft), self._rows()), {"id": draft.id})
+        _, row = self._waiting(draft.id, draft.state)
         edited_row = {name: value for name, value in row.items() if name in _OURS} | fields
         if fault := self._fault(edited_row):
             raise DataError(f"this is not a task: {fault}", hint="the README of the environment tasks lists its fields")
@@ -317,41 +340,62 @@ class DraftFolder:
     def decisions(self) -> list[DraftAnswer]:
         """Return the last answer to each draft that has one, in their order."""
         rows = sorted((row for row in self._rows() if _undo_of(row)), key=_number)
-        words = {DRAFT: "edited", DROPPED: DROPPED}
         return [
-            DraftAnswer(id=str(row["id"]), did=words.get(str(row["status"]), ACCEPTED), state=digest(row))
+            DraftAnswer(
+                id=str(row["id"]),
+                did=_DID.get(row.get("status"), ACCEPTED),
+                state=digest(row),
+                command=cast("int", _undo_of(row).get("command")) or _number(row),
+            )
             for row in rows
         ]
 
+    def last(self) -> tuple[DraftAnswer | None, list[DraftAnswer]]:
+        """Return the last answer that can be taken back, and later ones whose draft or task has changed since."""
+        rows = {row["id"]: row for row in self._rows()}
+        later: list[DraftAnswer] = []
+        for answer in reversed(self.decisions()):
+            if self._is_as_left(rows[answer.id]):
+                return answer, later
+            later.append(answer)
+        return None, later
+
     def undo(self, state: str = "") -> DraftAnswer:
-        """Take back the last answer, which must be the one of ``state`` if that is given, and return it.
+        """Take back the last answer that can be, which must be the one of ``state`` if that is given, and return it.
 
         A NotFoundError if there is none; a ConflictError if its draft or its task has changed since.
         """
         with self.alone():
-            if not (decisions := self.decisions()):
+            last, later = self.last()
+            if stuck := next((answer for answer in later if last is None or answer.state == state), None):
+                problem = f"{stuck.id} has changed since it was {stuck.did}, so that cannot be taken back"
+                raise ConflictError(problem, hint="change the draft or the task by hand")
+            if last is None:
                 raise NotFoundError("there is no answer to take back", hint="answers become final after a day")
-            last = decisions[-1]
             if state and state != last.state:
                 raise ConflictError(f"the last answer is another one now: {last}", hint="look again, then take it back")
             position, row = next((at, row) for at, row in enumerate(self._rows()) if row["id"] == last.id)
-            undo = _undo_of(row)
-            old_row = json.loads(str(undo["line"]))
-            is_same = [self._state(row), self._state(old_row)] == [undo["after"], undo["before"]]
-            if not is_same or ("task" in undo and not self._is_as_brought(undo)):
-                problem = f"{last.id} has changed since it was {last.did}, so that cannot be taken back"
-                raise ConflictError(problem, hint="change the draft or the task by hand")
             self._put(position, json.dumps({**row, "status": RETURNED}, ensure_ascii=False))
             self.finish()
             return last
 
-    def _answer(self, draft: PendingDraft, row: Row, **more: str | int) -> Row:
+    def undo_command(self) -> tuple[list[DraftAnswer], list[DraftAnswer]]:
+        """Take back the last answer and the others of its command; return them, and those since that have changed."""
+        answers = [self.undo()]
+        while (last := self.last()[0]) is not None and last.command == answers[0].command:
+            answers.append(self.undo(last.state))
+        return answers, [answer for answer in self.decisions() if answer.command >= answers[0].command]
+
+    @property
+    def next_number(self) -> int:
+        return max(map(_number, self._rows())) + 1
+
+    def _answer(self, draft: PendingDraft, row: Row, command: int = 0, **more: str | int) -> Row:
         with self.alone():
-            position = next((number for number, old in enumerate(self._rows()) if self._is_unchanged(draft, old)), None)
-            if position is None:
-                raise ConflictError(f"draft {draft.id} has changed meanwhile", hint=_HINT.format(self.skill))
+            position, _ = self._waiting(draft.id, draft.state)
             row["undo"] = {
-                "number": max(map(_number, self._rows())) + 1,
+                "number": self.next_number,
+                "command": command,
                 "time": self._clock().isoformat(),
                 "line": [line for line in self._lines() if line.strip()][position],
                 "before": draft.state,
@@ -361,9 +405,6 @@ class DraftFolder:
             self._put(position, json.dumps(row, ensure_ascii=False))
             self.finish()
             return row
-
-    def _is_unchanged(self, draft: PendingDraft, row: Row) -> bool:
-        return row["id"] == draft.id and self._state(row) == draft.state
 
     def finish(self) -> None:
         """Carry out what is written down, and delete what final answers left; the caller holds the lock."""
@@ -405,6 +446,16 @@ class DraftFolder:
         tasks.path.parent.mkdir(parents=True, exist_ok=True)
         if not tasks.path.exists() or all(entry.fields.get("id") != task["id"] for entry in read_rows(tasks.path)):
             tasks.append([task])
+
+    def _is_as_left(self, row: Row) -> bool:
+        """Say whether an answered draft and its task are what the answer left."""
+        undo = _undo_of(row)
+        old_row = json.loads(str(undo["line"]))
+        is_same = [self._state(row), self._state(old_row)] == [undo["after"], undo["before"]]
+        try:
+            return is_same and ("task" not in undo or self._is_as_brought(undo))
+        except SkillgitError:  # a link is where its task was
+            return False
 
     def _is_as_brought(self, undo: Row) -> bool:
         """Say whether the task and its files are what ``_bring`` left."""
@@ -551,15 +602,30 @@ class DraftFolder:
             yield "its check runs a program"
         tasks = self._entries()
         texts = [_question(entry.item, entry.row) for entry in tasks]
-        yield from (
-            f"it asks nearly the same as {tasks[position].item.id}"
-            for position in alike_to(_question(item, row), texts)
-        )
+        names = [tasks[position].item.id for position in alike_to(_question(item, row), texts)]
+        drafts = ((str(draft["id"]), str(draft.get("prompt", ""))) for draft in self._rows() if _waits(draft))
+        names += [f"draft {name}" for name in _repeats(tuple(drafts)).get(str(row["id"]), ())]
+        yield from (f"it asks nearly the same as {name}" for name in names)
 
 
 def _undo_of(row: Row) -> Row:
     """Return what takes the answer to a draft back; empty if nothing does."""
     return cast("Row", row.get("undo", {}))
+
+
+def _waits(row: Row) -> bool:
+    return row.get("status") == DRAFT
+
+
+@lru_cache(maxsize=1)
+def _repeats(drafts: tuple[tuple[str, str], ...]) -> dict[str, list[str]]:
+    """Return which earlier ones each draft asks nearly the same as; a draft is a name and what is asked."""
+    texts, first, repeats = [" ".join(words(text)) for _, text in drafts], dict[str, int](), dict[str, list[str]]()
+    same = ((first.setdefault(text, at), at) for at, text in enumerate(texts) if text)
+    for earlier, later in sorted({(min(pair), max(pair)) for pair in (*same, *alike(texts))}):
+        if earlier != later:
+            repeats.setdefault(drafts[later][0], []).append(drafts[earlier][0])
+    return repeats
 
 
 def _number(row: Row) -> int:

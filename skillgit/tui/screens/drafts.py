@@ -14,7 +14,7 @@ from textual.binding import BindingType
 from textual.widgets import Static
 
 from skillgit.app.workspace.context import Context
-from skillgit.errors import SkillgitError
+from skillgit.errors import ConflictError, SkillgitError
 from skillgit.tui.keymap import bindings
 from skillgit.tui.reading import app_of
 from skillgit.tui.screens.dialogs import Choice, SearchScreen
@@ -37,17 +37,26 @@ class DraftCard:
     state: str = ""
     into: str = ""  # the name of the file of tasks
     last: DraftAnswer | None = None
+    later: Sequence[DraftAnswer] = ()  # answers that cannot be taken back
+    refusal: str = ""  # why the draft was not answered: it is no longer what was shown
 
     @property
     def news(self) -> str:
-        """What was answered last, and how to take that back."""
-        return f"{answer_said(self.last, self.into)}; u takes it back" if self.last is not None else ""
+        """What was answered last, and what ``u`` takes back."""
+        said = answer_said(self.last, self.later, self.into)
+        way = f"takes back: {self.last}" if self.later else "takes it back"
+        return f"{said}; u {way}" if self.last is not None else said
 
 
 def _look(context: Context, skill: str, into: Path | None, at: int, act: Act | None = None) -> DraftCard:
     """Answer by ``act``, and return the draft to go on with."""
     with reviewing(context, skill, into) as folder:
-        name = act(folder) if act is not None else ""
+        name = refusal = ""
+        try:
+            name = act(folder) if act is not None else ""
+        except ConflictError as error:
+            refusal = f"{error}; {error.hint}"
+        last, later = folder.last()
         names, answers = folder.pending_ids(), folder.decisions()
         at = names.index(name) if name in names else max(0, min(at, len(names) - 1))
         draft = folder.pending(names[at]) if names else None
@@ -57,7 +66,9 @@ def _look(context: Context, skill: str, into: Path | None, at: int, act: Act | N
             progress=progress(at + 1, len(names), answers),
             state=state_of(draft, answers) if draft is not None else "",
             into=folder.tasks.path.name,
-            last=answers[-1] if answers else None,
+            last=last,
+            later=later,
+            refusal=refusal,
         )
 
 
@@ -104,7 +115,7 @@ class DraftsScreen(SearchScreen):
 
     def _show(self, report: Callable[[DraftCard], str], card: DraftCard) -> None:
         facts = app_of(self).facts
-        self._say(report(card))
+        self._say(card.refusal or report(card))
         self._card = card
         self.say("head", facts.paint(Style.STRONG, f" Drafts of {one_line(self._skill)}"), f"{card.progress} ")
         self.query_one(CardText).show(card, from_top=True)
@@ -113,7 +124,8 @@ class DraftsScreen(SearchScreen):
         self.query_one("#answer", Static).update(Text(on_one_line(text, app_of(self).facts)))
 
     def _refuse(self, error: SkillgitError) -> None:
-        self._say(f"{error}; {error.hint}")
+        is_edit = self._card.draft is not None and self._card.draft.id in self._texts
+        self._say(f"{error}; {error.hint}{'; e opens it again, and leaving it as it is drops it' if is_edit else ''}")
 
     def _turn(self, by: int) -> None:
         at, end = self._card.at, f"there is no draft {'after' if by > 0 else 'before'} this one"
@@ -152,14 +164,19 @@ class DraftsScreen(SearchScreen):
         if (draft := self._card.draft) is None:
             self._say("there is no draft to edit")
             return
-        content = self.in_editor("draft.yaml", self._texts.get(draft.id, draft.editable).encode())
+        before = self._texts.get(draft.id, draft.editable)
+        content = self.in_editor("draft.yaml", before.encode())
+        if content is None:
+            self._say("the editor ended with an error; nothing was changed")
+            return
         try:
-            text = content.decode() if content is not None else ""
+            text = content.decode()
         except UnicodeDecodeError:
             self._say("the edit is not UTF-8; nothing was changed")
             return
-        if text.strip() in {"", draft.editable.strip()}:
-            self._say(f"{'the editor ended with an error; ' if content is None else ''}nothing was changed")
+        if text.strip() in {"", draft.editable.strip(), before.strip()}:
+            is_dropped = self._texts.pop(draft.id, None) is not None
+            self._say(f"{'the refused edit was dropped; ' if is_dropped else ''}nothing was changed")
             return
         self._texts[draft.id] = text
         self._answer(lambda folder, old: folder.edit(old, text))

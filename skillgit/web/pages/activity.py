@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from functools import partial
 from typing import Any, Final
+
+from markupsafe import escape
 
 from skillgit.app.workspace.command_journal import CommandRecord, command, commands
 from skillgit.app.workspace.invitations import Role, invitations, invite, revoke
@@ -15,14 +16,13 @@ from skillgit.verbs.serve import SERVE, ServeRequest
 from skillgit.verbs.tasks import (
     TASKS_REVIEW,
     DraftFolder,
-    PendingDraft,
     ReviewRequest,
     drafted_skills,
     reviewing,
 )
 from skillgit.view.surface import Style
 from skillgit.view.table import Cell, Column, Table
-from skillgit.view.tasks import actions, answer_said, facts_of, progress, state_of
+from skillgit.view.tasks import actions, answer_said, expected_of, facts_of, progress, state_of
 from skillgit.view.text import fit
 from skillgit.web.rendering import Answer, Page, Stream, Visit, address, fragment, in_shell, page, redirect
 
@@ -135,73 +135,60 @@ def drafts_page(visit: Visit) -> Answer:
 @page("/drafts/{skill}", Role.OPERATOR, "POST")
 def answer_page(visit: Visit) -> Answer:
     """Carry out what the form says about one draft, if it is still what the form showed, and go on to the next one."""
-    skill, name = visit.parameters["skill"], visit.value("id")
+    skill, name, answer = visit.parameters["skill"], visit.value("id"), visit.value("answer")
     with reviewing(visit.context, skill) as folder:
-        if visit.value("answer") == "undo":
-            try:
-                name = folder.undo(visit.value("state")).id
-            except SkillgitError as error:
-                return _drafts(visit, folder, "", error=error)
-            return redirect(address("drafts", skill, on=name, undone="1"))
-        draft, names = folder.pending(name), folder.pending_ids()
-        if draft.state != visit.value("state"):
-            raise ConflictError(f"draft {name} has changed meanwhile", hint="look at it again before you answer")
         try:
-            match visit.value("answer"):
+            if answer == "undo":
+                return redirect(address("drafts", skill, on=folder.undo(visit.value("state")).id, undone="1"))
+            draft = folder.pending(name, visit.value("state"))
+            match answer:
                 case "accept":
                     folder.accept(draft)
                 case "drop":
                     folder.drop(draft)
                 case "edit":
-                    folder.edit(draft, visit.value("text").replace("\r\n", "\n"))
+                    folder.edit(draft, visit.value("text"))
                 case _:
                     raise UsageError("an answer is accept, edit, drop or undo", hint="use the buttons of the page")
-        except DataError as error:
-            return _drafts(visit, folder, name, draft, error)
-    following = name if visit.value("answer") == "edit" else ([*names[names.index(name) + 1 :], *names][0])
-    return redirect(address("drafts", skill, on=following))
+        except SkillgitError as error:
+            return _drafts(visit, folder, name, error)
+    return redirect(address("drafts", skill, on=name))
 
 
-def _drafts(
-    visit: Visit,
-    folder: DraftFolder,
-    on: str,
-    refused: PendingDraft | None = None,
-    error: SkillgitError | None = None,
-) -> Page:
-    """Show the drafts around the one that is ``on``, which the keys begin with."""
+def _drafts(visit: Visit, folder: DraftFolder, asked: str, error: SkillgitError | None = None) -> Page:
+    """Show the drafts around the one that is ``asked`` for, or the next one, which the keys begin with."""
     names, decisions, into = folder.pending_ids(), folder.decisions(), folder.tasks.path.name
-    at = names.index(on) if on in names else 0
+    on = folder.waiting_from(asked)
+    at = names.index(on) if on else 0
     first = at // DRAFTS * DRAFTS
     drafts = [*folder.drafts(names[first : first + DRAFTS])]
     texts = {draft.id: draft.editable for draft in drafts}
-    if refused is not None and visit.value("text"):
-        texts[refused.id] = visit.value("text")
-    last = decisions[-1] if decisions else None
-    is_undone = bool(visit.value("undone")) and on in names
-    message = answer_said(last, into) if last else ""
+    refused = on if error and on == asked else ""
+    if refused and "text" in visit.form and (visit.value("answer") == "edit" or not isinstance(error, ConflictError)):
+        texts[refused] = visit.value("text")
+    last, later = folder.last()
+    is_undone = bool(visit.value("undone")) and on == asked
     return Page(
         "drafts_of_skill.html",
         f"Drafts of {folder.skill}",
         TASKS_REVIEW.words(ReviewRequest(skill=folder.skill)),
-        status=400 if isinstance(error, DataError) else 409 if error else 200,
+        status=400 if isinstance(error, DataError | UsageError) else 409 if error else 200,
         skill=folder.skill,
         drafts=drafts,
-        on=on if on in names else "".join(names[:1]),
+        on=on,
         following="".join(names[first + DRAFTS :][:1]),
         at=at,
         first=first,
         progress=partial(progress, rest=len(names), answers=decisions),
-        said=f"taken back: {on} waits for an answer again" if is_undone else message,
-        undone=is_undone,
+        said=f"taken back: {on} waits for an answer again" if is_undone else answer_said(last, later, into),
         last=last,
         state_of=partial(state_of, answers=decisions),
         into=into,
-        texts=texts,
+        texts={name: escape(text) for name, text in texts.items()},  # as typed: what is kept is what the box has
         refused=refused,
         error=error,
+        expected_of=expected_of,
         facts_of=facts_of,
         actions=actions,
         file_bytes=FILE_BYTES,
-        as_json=partial(json.dumps, ensure_ascii=False),
     )

@@ -67,7 +67,7 @@ def test_an_accepted_draft_becomes_the_line_that_was_shown_and_brings_its_files(
     (shown, _) = review_harvest(context, SKILL).drafts
     assert [(file.name, file.size, file.text()) for file in shown.files] == [(f"{SKILL}/one/a.csv", 8, "a,b\n1,2\n")]
     result = review_harvest(context, SKILL, accept=["one"])
-    assert (result.accepted, [left.id for left in result.drafts], result.count) == (("one",), ["two"], 1)
+    assert (result.accepted, [left.id for left in result.drafts], result.tasks) == (("one",), ["two"], 1)
     path = context.directory / TASKS
     assert path.read_text() == f"{shown.line}\n"
     (task,) = rows_of(path)
@@ -175,17 +175,21 @@ def test_all_leaves_out_what_a_person_should_look_at(context):
     rows = [draft("plain", prompt=TEXTS[0]), draft("again", prompt=f"{TEXTS[0]} Thanks"), draft("run", prompt=TEXTS[1])]
     rows[2] = {**{name: value for name, value in rows[2].items() if name != "rubric"}, "check": program}
     drafts_in(context, rows)
-    assert review_harvest(context, SKILL, accept=["all"]).accepted == ("plain", "again")
-    (left,) = review_harvest(context, SKILL).drafts
-    assert left.warnings == ("its check runs a program",)
-    assert review_harvest(context, SKILL, accept=["run"]).accepted == ("run",)
+    for accepted, likeness in (((), "draft plain"), (("plain",), "plain")):  # among drafts, and with a task
+        shown = {left.id: left.warnings for left in review_harvest(context, SKILL).drafts if left.id != "plain"}
+        assert shown == {
+            "again": (f"it asks nearly the same as {likeness}",),
+            "run": ("its check runs a program",),
+        }
+        assert review_harvest(context, SKILL, accept=["all"]).accepted == (() if accepted else ("plain",))
+    assert review_harvest(context, SKILL, accept=["run", "again"]).accepted == ("run", "again")
 
 
-def test_a_second_wording_of_a_reviewed_task_is_pointed_out(context):
-    drafts_in(context, [draft("one", prompt=TEXTS[0]), draft("two", prompt=f"{TEXTS[0]} Thanks")])
-    review_harvest(context, SKILL, accept=["one"])
-    (left,) = review_harvest(context, SKILL, accept=["all"]).drafts
-    assert left.warnings == ("it asks nearly the same as one",)
+@pytest.mark.parametrize("count", [2, 5, 50])
+def test_of_drafts_with_one_prompt_all_takes_the_first(context, count):
+    drafts_in(context, [draft(f"t{number}", prompt="Why is it so?", rubric=str(number)) for number in range(count)])
+    assert review_harvest(context, SKILL, accept=["all"]).accepted == ("t0",)
+    assert review_harvest(context, SKILL, accept=["all"]).accepted == ()
 
 
 def test_nothing_takes_effect_if_one_answer_is_refused(context):
@@ -205,7 +209,7 @@ def test_what_changed_since_it_was_shown_is_not_accepted(context):
     with open_drafts(context, SKILL) as folder:
         shown = folder.pending("one")
         folder.edit(shown, "prompt: another\nanswer: x")
-        with pytest.raises(ConflictError, match="draft one has changed meanwhile"):
+        with pytest.raises(ConflictError, match="one was edited in another window"):
             folder.accept(shown)
     assert not (context.directory / TASKS).exists()
 
@@ -217,7 +221,7 @@ def test_while_a_harvest_writes_nothing_is_answered(context):
     with locked(handle), pytest.raises(ConflictError, match="another process is writing drafts"):
         review_harvest(context, SKILL, accept=["one"])
     assert private.read_bytes() == before
-    assert review_harvest(context, SKILL, accept=["one"]).count == 1
+    assert review_harvest(context, SKILL, accept=["one"]).tasks == 1
 
 
 def test_what_a_context_and_a_command_say_of_files_goes_with_them(context):
@@ -399,8 +403,8 @@ def test_a_kill_while_an_answer_is_taken_back_leaves_it_or_takes_it_back(context
     assert step > 4
 
 
-def spoil(path: Path, old: str = "", new: str = "changed") -> None:
-    path.write_text(path.read_text().replace(old, new) if old else new)
+def spoil(path: Path, old: str = "", new: str = "edited") -> None:
+    path.write_text(path.read_text().replace(old, new, 1) if old else new)
 
 
 @pytest.mark.parametrize(
@@ -415,16 +419,27 @@ def spoil(path: Path, old: str = "", new: str = "changed") -> None:
         ("accept", lambda _, tasks: spoil(tasks / SKILL / "one/new.csv")),
     ],
 )
-def test_an_answer_whose_draft_has_changed_since_is_not_taken_back(context, decision, change):
+def test_an_answer_whose_draft_has_changed_since_stays_and_older_ones_are_taken_back(context, decision, change):
     private = drafts_in(context, ROWS, FILES)
     folders = (private.parent, context.directory / "tasks")
     with open_drafts(context, SKILL) as folder:
+        folder.drop(folder.pending("three"))
         DECISIONS[decision](folder, folder.pending("one"))
-    change(private, folders[1])
-    before = tree(*folders)
+        change(private, folders[1])
+        last, (changed,) = folder.last()
+        assert (str(last), changed.id) == ("dropped three", "one")
+        before = tree(*folders)
+        with pytest.raises(ConflictError, match="one has changed since it was "):
+            folder.undo(changed.state)
+        assert tree(*folders) == before
+    result = review_harvest(context, SKILL, undo=True)
+    assert (result.undo, result.stays) == (("dropped three",), (str(changed),))
+    after = tree(*folders)
+    assert after.keys() == before.keys()
+    assert [path for path in after if after[path] != before[path]] == [str(private)]
     with pytest.raises(ConflictError, match="one has changed since it was "):
         review_harvest(context, SKILL, undo=True)
-    assert tree(*folders) == before
+    assert tree(*folders) == after
 
 
 def test_only_the_answer_that_was_meant_is_taken_back_within_a_day_and_while_no_harvest_writes(context):
@@ -448,7 +463,7 @@ def test_what_changes_after_it_was_shown_is_not_accepted(context):
     with open_drafts(context, SKILL) as folder:
         pending = folder.pending("one")
         (private.parent / "files/one/a").write_text("something else")
-        with pytest.raises(ConflictError, match="has changed meanwhile"):
+        with pytest.raises(ConflictError, match="one was edited in another window"):
             folder.accept(pending)
         folder.accept(folder.pending("one"))
 

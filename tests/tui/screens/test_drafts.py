@@ -8,6 +8,7 @@ import pytest
 from harvested import SKILL, draft, write_drafts
 from textual.widgets import Static
 
+from skillgit.app.sources.draft_review import review_harvest
 from skillgit.store.repo import Repo
 from skillgit.tui.screens.drafts import DraftsScreen
 from skillgit.tui.widgets.lines import OneLine
@@ -49,28 +50,28 @@ def test_each_key_has_a_visible_answer_and_an_undo(play, drafts, tmp_path, monke
         DraftsScreen, "in_terminal", lambda _, words: Path(words[-1]).write_text("prompt: Why?\nanswer: so\n") > 0
     )
     keys = [
-        ("u", "1 of 4, 0 kept, 0 dropped", "there is no answer to take back; answers become final after a day"),
-        ("h", "1 of 4, 0 kept, 0 dropped", "there is no draft before this one"),
-        ("l", "2 of 4, 0 kept, 0 dropped", ""),
-        ("d", "3 of 4, 0 kept, 1 dropped", "dropped two; u takes it back"),
-        ("e", "3 of 4, 0 kept, 1 dropped", "edited three; u takes it back"),
-        ("a", "4 of 4, 1 kept, 1 dropped", f"accepted three into {tasks}; u takes it back"),
-        ("right", "4 of 4, 1 kept, 1 dropped", "there is no draft after this one"),
+        ("u", "1 of 4, 0 accepted, 0 dropped", "there is no answer to take back; answers become final after a day"),
+        ("h", "1 of 4, 0 accepted, 0 dropped", "there is no draft before this one"),
+        ("l", "2 of 4, 0 accepted, 0 dropped", ""),
+        ("d", "3 of 4, 0 accepted, 1 dropped", "dropped two; u takes it back"),
+        ("e", "3 of 4, 0 accepted, 1 dropped", "edited three; u takes it back"),
+        ("a", "4 of 4, 1 accepted, 1 dropped", f"accepted three into {tasks}; u takes it back"),
+        ("right", "4 of 4, 1 accepted, 1 dropped", "there is no draft after this one"),
         (
             "a",
-            "4 of 4, 1 kept, 1 dropped",
+            "4 of 4, 1 accepted, 1 dropped",
             "draft secret cannot be accepted: prompt:1 may hold a secret (GitHub token); ",
         ),
-        ("left", "3 of 4, 1 kept, 1 dropped", ""),
-        ("a", "4 of 4, 2 kept, 1 dropped", f"accepted one into {tasks}; u takes it back"),
-        ("d", "all 4 answered, 2 kept, 2 dropped", "dropped secret; u takes it back"),
-        ("d", "all 4 answered, 2 kept, 2 dropped", "there is no draft to answer"),
-        ("e", "all 4 answered, 2 kept, 2 dropped", "there is no draft to edit"),
-        ("u", "4 of 4, 2 kept, 1 dropped", "taken back: secret waits for an answer again"),
-        ("u", "3 of 4, 1 kept, 1 dropped", "taken back: one waits for an answer again"),
-        ("u", "3 of 4, 0 kept, 1 dropped", "taken back: three waits for an answer again"),
-        ("u", "3 of 4, 0 kept, 1 dropped", "taken back: three waits for an answer again"),
-        ("u", "2 of 4, 0 kept, 0 dropped", "taken back: two waits for an answer again"),
+        ("left", "3 of 4, 1 accepted, 1 dropped", ""),
+        ("a", "4 of 4, 2 accepted, 1 dropped", f"accepted one into {tasks}; u takes it back"),
+        ("d", "all 4 answered, 2 accepted, 2 dropped", "dropped secret; u takes it back"),
+        ("d", "all 4 answered, 2 accepted, 2 dropped", "there is no draft to answer"),
+        ("e", "all 4 answered, 2 accepted, 2 dropped", "there is no draft to edit"),
+        ("u", "4 of 4, 2 accepted, 1 dropped", "taken back: secret waits for an answer again"),
+        ("u", "3 of 4, 1 accepted, 1 dropped", "taken back: one waits for an answer again"),
+        ("u", "3 of 4, 0 accepted, 1 dropped", "taken back: three waits for an answer again"),
+        ("u", "3 of 4, 0 accepted, 1 dropped", "taken back: three waits for an answer again"),
+        ("u", "2 of 4, 0 accepted, 0 dropped", "taken back: two waits for an answer again"),
     ]
 
     async def scenario(app, press):
@@ -79,6 +80,23 @@ def test_each_key_has_a_visible_answer_and_an_undo(play, drafts, tmp_path, monke
             await press(key)
             assert (said(app)[0], said(app)[1][: len(answer)] if answer else "") == (progress, answer), key
         assert tree(drafts, tmp_path / "tasks") == before
+
+    play(DraftsScreen(SKILL), scenario)
+
+
+@pytest.mark.parametrize("key", ["a", "d", "e"])
+def test_what_was_answered_in_another_window_is_said_and_the_others_are_shown(play, monkeypatch, key):
+    monkeypatch.setattr(
+        DraftsScreen, "in_terminal", lambda _, words: Path(words[-1]).write_text("prompt: Why?\nanswer: so\n") > 0
+    )
+
+    async def scenario(app, press):
+        await press()
+        review_harvest(app.context, SKILL, drop=["one"])
+        await press(key)
+        answer = "one was dropped in another window; look again before you answer"
+        assert said(app) == ("2 of 4, 0 accepted, 1 dropped", answer)
+        assert "two waits for an answer" in app.text()
 
     play(DraftsScreen(SKILL), scenario)
 
@@ -122,10 +140,13 @@ def test_an_edit_that_cannot_be_kept_changes_nothing_and_is_opened_again(play, d
     before = tree(drafts)
 
     async def scenario(app, press):
-        for _ in range(2):
-            await press("e")
-            assert said(app)[1].startswith(answer)
+        await press("e")
+        assert said(app)[1].startswith(answer)
+        await press("e")
+        is_refused = "is not" in answer and "UTF-8" not in answer
+        assert said(app)[1].startswith("the refused edit was dropped; nothing was changed" if is_refused else answer)
+        await press("e")
         assert tree(drafts) == before
-        assert (texts[0] != texts[1]) == ("is not" in answer and "UTF-8" not in answer)
+        assert [text == texts[0] for text in texts] == [True, not is_refused, True]
 
     play(DraftsScreen(SKILL), scenario)
