@@ -44,7 +44,7 @@ STARTS = {
     "skillgit/testing/rehearsal.py": "the user's",
     "skillgit/store/exchange/transport.py": "the user's, without git's",
     "skillgit/store/git_binary.py": "the user's, without git's",
-    "skillgit/tui/screens/event.py": "the user's",
+    "skillgit/tui/screens/dialogs.py": "the user's",
     "skillgit/tui/commands.py": "the user's",
     # None.
     "envs/skillgit_envs/harbor/runner/bubblewrap_environment.py": "none",

@@ -13,6 +13,7 @@ from pygit2.enums import FileMode
 from skillgit.domain.skill import DOCUMENT, MOST_DOCUMENT, Skill, excess, too_long
 from skillgit.domain.untrusted.file_names import DEPTH, PATH_BYTES, TreePath, entry_name, leads_out, shown, tree_paths
 from skillgit.errors import ConflictError, HistoryError, RevisionNotFoundError, SkillError
+from skillgit.store.git_binary import write_again
 from skillgit.store.repo import Repo
 
 T = TypeVar("T")
@@ -56,11 +57,13 @@ def size_of(repo: Repo, oid: pygit2.Oid | str) -> int:
 def _looked_up(read: Callable[[pygit2.Oid | str], T], oid: pygit2.Oid | str) -> T:
     """Return what ``read`` finds of an object, or its KeyError.
 
-    libgit2 rereads the list of packs once. If git repacks meanwhile, those may be gone before libgit2 opens them.
+    libgit2 rereads the list of packs once. If git repacks meanwhile, those may be gone before libgit2 opens them. A git
+    that prunes removes what came after it had looked for what is needed, until that is written again.
     """
     for _ in range(_LOOKS - 1):
         with suppress(KeyError):
             return read(oid)
+    write_again()
     return read(oid)
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from skillgit.domain.text_diff import FileDiff, Hunk, Line, Sign, detailed
 from skillgit.view import diff as side_by_side
 from skillgit.view.surface import Screen
-from skillgit.view.text import painted, visible_line, width
+from skillgit.view.text import broken, painted, visible_line, width
 
 COLOUR = Screen(terminal=True, colour=True, width=80)
 
@@ -19,7 +19,7 @@ def unpainted(text: str) -> str:
 
 @given(st.text(alphabet="ab 東\u0301", max_size=40), st.integers(min_value=2, max_value=12))
 def test_pieces_fit_and_lose_nothing_but_the_space_at_which_they_are_broken(text, columns):
-    found = side_by_side.pieces(text, columns)
+    found = broken(text, columns)
     assert all(width(text[start:end]) <= columns for start, end in found)
     assert "".join(text[start:end] for start, end in found).replace(" ", "") == text.replace(" ", "")
     at = 0

@@ -51,8 +51,7 @@ def test_an_event_that_was_written_before_its_branch_moved_is_made_visible(repo,
     assert repair_run(repo, RUN) == []
 
 
-@pytest.mark.usefixtures("history")
-def test_a_commit_with_trailers_out_of_place_is_named(repo, git) -> None:
+def test_a_commit_with_trailers_out_of_place_is_named(repo, history, git) -> None:
     identity = ("-c", "user.name=n", "-c", "user.email=e@localhost")
     told = "fix typo\n\nSkillgit-Format: 1\n\nSigned-off-by: n"
     stranger = git(*identity, "commit-tree", f"run/{RUN}^{{tree}}", "-p", f"run/{RUN}", "-m", told).strip()
@@ -60,8 +59,9 @@ def test_a_commit_with_trailers_out_of_place_is_named(repo, git) -> None:
 
     problems = check_run(repo, RUN)
 
-    assert [problem.commit for problem in problems] == [stranger]
+    assert [problem.commit for problem in problems] == [stranger, history[-1].commit]
     assert "no skillgit trailers" in problems[0].sentence
+    assert f"git branch -f run/{RUN} {history[-1].commit[:12]} brings it back" in problems[1].sentence
 
 
 @pytest.mark.usefixtures("history")

@@ -78,12 +78,12 @@ def test_edits_count_on_from_each_other(repo, person) -> None:
     "message",
     ["mend\n\nSkillgit-Event: accepted", "mend\n\nSKILLGIT-FORMAT: 1\n\nSigned-off-by: a", "x\n\nSkillgit-Version: 9"],
 )
-def test_a_forged_event_is_an_error_and_no_edit(repo, person, message) -> None:
+def test_a_forged_event_is_an_error_and_no_edit(repo, history, person, message) -> None:
     commit = person(message=message)
 
     with pytest.raises(TrailerError, match=f"commit {commit[:12]}"):
         history_reader.read_run(repo, RUN)
-    assert [problem.commit for problem in check_run(repo, RUN)] == [commit]
+    assert [problem.commit for problem in check_run(repo, RUN)] == [commit, history[-1].commit]
 
 
 def test_only_new_events_are_read_after_an_edit(repo, history, person) -> None:

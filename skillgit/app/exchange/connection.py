@@ -5,15 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from shlex import quote
 from urllib.parse import urlsplit
 
 from skillgit.app.workspace.context import Context
 from skillgit.errors import UsageError
 from skillgit.plugin.redaction import redact
-from skillgit.store.exchange.remotes import Remote, find_remote
 from skillgit.store.exchange.transport import RemoteConnection, unheard
-from skillgit.store.repo import Repo
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,22 +44,6 @@ def check_address(url: str) -> None:
             "the address holds a password or a token, which git would keep in its configuration",
             hint="leave it out: git asks for it, and git help credentials says how it is remembered safely",
         )
-
-
-def open_remote(repo: Repo, name: str | None) -> Remote:
-    """Return the remote; refuse one whose address to push to shows a credential in git's configuration."""
-    remote = find_remote(repo, name)
-    key, addresses = remote.configured(repo, "pushurl", "url")
-    if url := next(filter(holds_credential, addresses), ""):
-        command = f"git remote set-url {'--push ' * (key == 'pushurl')}{quote(remote.name)} URL"
-        if len(addresses) > 1:  # git wants to know which one, by a pattern
-            command += f" {quote(redact(re.split(r'[?#]', url.rpartition('@')[2])[0]))}"
-        raise UsageError(
-            f"the address of {remote.name} in git's configuration holds a password or a token",
-            hint=f"{command} sets one without it; git asks for it then, and git help credentials says how it is"
-            " remembered safely",
-        )
-    return remote
 
 
 def holds_credential(url: str) -> bool:

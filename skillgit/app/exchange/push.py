@@ -7,11 +7,12 @@ which a host may refuse.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from shlex import quote
 
-from skillgit.app.exchange.connection import Listener, line_for, open_remote
+from skillgit.app.exchange.connection import Listener, holds_credential, line_for
 from skillgit.app.exchange.requests import PushRequest
 from skillgit.app.recorded.run_record import start_record
 from skillgit.app.workspace.context import Context
@@ -23,7 +24,7 @@ from skillgit.lazy import loaded_on_use
 from skillgit.plugin.redaction import redact
 from skillgit.store import refs
 from skillgit.store.evidence import plan_commit
-from skillgit.store.exchange.remotes import fetch_notes, join_notes, releases
+from skillgit.store.exchange.remotes import Remote, fetch_notes, find_remote, join_notes, releases
 from skillgit.store.exchange.sending import (
     Parcel,
     RefState,
@@ -39,6 +40,7 @@ from skillgit.store.exchange.sending import (
     usual,
 )
 from skillgit.store.exchange.sending import SentRef as SentRef  # noqa: PLC0414 - what a push returns
+from skillgit.store.repo import Repo
 from skillgit.store.transaction import RefUpdate, update_refs
 from skillgit.store.trunk import is_plain, trunk
 
@@ -93,12 +95,28 @@ def push(context: Context, request: PushRequest, listener: Listener | None = Non
         return _Push(workspace, request, listener or Listener()).carry_out()
 
 
+def _open_remote(repo: Repo, name: str | None) -> Remote:
+    """Return the remote; refuse one whose address to push to shows a credential in git's configuration."""
+    remote = find_remote(repo, name)
+    key, addresses = remote.configured(repo, "pushurl", "url")
+    if url := next(filter(holds_credential, addresses), ""):
+        command = f"git remote set-url {'--push ' * (key == 'pushurl')}{quote(remote.name)} URL"
+        if len(addresses) > 1:  # git wants to know which one, by a pattern
+            command += f" {quote(redact(re.split(r'[?#]', url.rpartition('@')[2])[0]))}"
+        raise UsageError(
+            f"the address of {remote.name} in git's configuration holds a password or a token",
+            hint=f"{command} sets one without it; git asks for it then, and git help credentials says how it is"
+            " remembered safely",
+        )
+    return remote
+
+
 class _Push:
     def __init__(self, workspace: Workspace, request: PushRequest, listener: Listener) -> None:
         self._context, self._workspace, self._request = workspace.context, workspace, request
         self._repo = workspace.repo
         self._line = line_for(workspace.context, listener)
-        self._remote = open_remote(self._repo, self._request.remote)
+        self._remote = _open_remote(self._repo, self._request.remote)
         self._tips = snapshot(self._repo)
         self._there: Mapping[str, str] = {}
         self._warnings: list[str] = []

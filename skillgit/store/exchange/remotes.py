@@ -31,8 +31,8 @@ class Remote:
     def configured(self, repo: Repo, *keys: str) -> tuple[str, list[str]]:
         """Return the first of ``keys`` that is set, with its addresses before ``url.*.insteadOf`` rewrites them."""
         for key in keys:
-            if values := list(map(str, repo.raw.config.get_multivar(f"remote.{self.name}.{key}"))):
-                return key, values
+            if repo.config(f"remote.{self.name}.{key}"):
+                return key, list(map(str, repo.raw.config.get_multivar(f"remote.{self.name}.{key}")))
         return keys[-1], [self.push_url]
 
 
