@@ -14,6 +14,7 @@ from skillgit.errors import DataError, UsageError
 RUN_NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,58}[a-z0-9])?")
 _TAKEN = frozenset({"best", "head", "main"})  # names that mean something else where a revision is expected
 _ITEM_ID = re.compile(r"[^\s,\x00-\x1f\x7f\ud800-\udfff]{1,200}")
+_PROPOSING = re.compile(r".+-propose-[0-9a-f]{8}")
 _BASE32 = "abcdefghijklmnopqrstuvwxyz234567"
 
 
@@ -38,6 +39,11 @@ def new_run_name(environment: str, day: date, entropy: bytes) -> str:
     suffix = "".join(_BASE32[byte % 32] for byte in entropy[:4])
     stem = re.sub(r"[^a-z0-9]+", "-", environment.lower()).strip("-")[:40].rstrip("-") or "run"
     return check_run_name(f"{stem}-{day:%Y%m%d}-{suffix}")
+
+
+def is_proposing(run: str) -> bool:
+    """Say whether ``propose`` gave the run its name; such a run is the default only where there is no other."""
+    return _PROPOSING.fullmatch(run) is not None
 
 
 def check_item_id(item_id: str) -> str:

@@ -49,4 +49,4 @@ def measured(
 def planned(session: VerbSession, plan: Plan) -> Answer[Plan]:
     """Return what a command would do and spend; every dry run of a command that spends ends so."""
     document = {**named_values(plan), "sentence": plan.sentence}
-    return Answer("plan/2", plan, plan_view.planned(plan, session.screen), document=document)
+    return Answer("plan/2", plan, plan_view.planned(plan, session.screen), document=document, exit_code=plan.exit_code)

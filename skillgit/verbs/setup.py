@@ -131,7 +131,7 @@ def _doctor(session: TerminalSession, request: DoctorRequest) -> Answer[object]:
     return Answer(
         "doctor/1",
         {**document, "config": request.config, "data": shown.data_document(check)},
-        (*lines, "", *shown.checked(check, session.screen)),
+        (*lines, "", *shown.checked(check, session.screen), *shown.reasons(checkup, session.screen)),
         exit_code=checkup.exit_code or check.exit_code,
     )
 

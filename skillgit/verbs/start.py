@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 from skillgit.app.workspace.request import Arg, DryRun, Opt
 from skillgit.lazy import loaded_on_use
 from skillgit.verbs.verb import Answer, Effect, Form, Verb, VerbSession
-from skillgit.view.numbers import plural, short
+from skillgit.view.numbers import short
 
 if TYPE_CHECKING:
     from skillgit.app.train.starting_point import Initialised
@@ -46,7 +46,8 @@ class InitRequest:
 
 def _init(session: VerbSession, request: InitRequest) -> Answer[object]:
     result = starting_point.init(session.context, request.directory, request.seed, environment=request.environment)
-    seed = f"{'seed' if result.added else 'skill there before'} {result.skill_path} on {result.branch}"
+    path, branch = result.skill_path, result.branch
+    seed = f"seed {path} on {branch}" if result.added else f"{path} was already on {branch}"
     summary = session.screen.dotted(
         (f"{'created' if result.created else 'prepared'} {result.path}, {seed}", short(result.commit))
     )
@@ -56,7 +57,7 @@ def _init(session: VerbSession, request: InitRequest) -> Answer[object]:
 
 def _remarks(result: Initialised) -> Iterator[str]:
     if result.entries:
-        yield f"the folder was not a git repository; its {plural(result.entries, 'entry', 'entries')} stay uncommitted"
+        yield "made a git repository here and committed only the skill"
     if result.source:
         yield f"{result.source} was copied to {result.skill_path}; runs change the copy"
     if result.left_out:

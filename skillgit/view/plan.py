@@ -28,11 +28,11 @@ def planned(plan: Plan, screen: Screen) -> Iterator[str]:
     label = max((len(name) for name in plan.facts), default=0) + 3
     pairs = (pair for name, text in plan.facts.items() for pair in under(name, text.splitlines()))
     yield from facts(pairs, screen, label=label)
-    if plan.facts:
+    if plan.facts and (plan.stages or not plan.exit_code):
         yield ""
     if plan.stages:
         yield from _stages(plan, screen)
-    else:
+    elif not plan.exit_code:
         yield "no model would be asked"
     for note in (*_remarks(plan), *plan.notes):
         yield ""

@@ -154,6 +154,12 @@ def lines(checkup: Checkup, screen: Screen) -> Iterator[str]:
         yield from facts(of_role, screen, label=_LABEL)
 
 
+def reasons(checkup: Checkup, screen: Screen) -> Iterator[str]:
+    """Yield why models cannot be called, to be the last that is read."""
+    for finding in checkup.findings:
+        yield from wrap("; ".join(filter(None, (finding.message, finding.hint))), screen.width)
+
+
 def _role(role: RoleHealth, checkup: Checkup, screen: Screen) -> Iterator[tuple[str, str]]:
     yield "calls", " ".join(filter(None, (role.place, role.version))) if role.place else ""
     if role.model_backend:

@@ -60,8 +60,8 @@ SITUATIONS = [
     ("shorten first/v0 --words 5", "--help", "shorten --help"),
     ("shorten first/v0 --words", "skillgit revert --to first/v0", ""),
     ("propose nothing", "skills of main: repo", "propose repo -n"),
-    ("train", "skillgit train demo", "train demo -n"),
-    ("train --run nope", "skillgit train demo", "train demo --run nope -n"),
+    ("train", "skillgit tasks add", "tasks add tasks/repo.jsonl --prompt Q --answer A"),
+    ("train --run nope", "skillgit train CONFIG", "train demo --run nope -n"),
     ("train tasks -n", "tasks/default", "train tasks/default -n"),
     ("train demo --run first", "--from first/best --run NAME", "train demo --from first/best --run other -n"),
     (

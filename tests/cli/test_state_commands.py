@@ -53,7 +53,7 @@ def test_init_names_what_is_there_and_what_comes_next(skillgit, fake):
 
 def test_init_of_a_repository_that_has_the_skill_says_so(skillgit, fake):
     fake("train.starting_point.init", replace(MADE, created=False, added=False))
-    assert skillgit("init").text.startswith("prepared /home/user/skills, skill there before skills/searchqa on main")
+    assert skillgit("init").text.startswith("prepared /home/user/skills, skills/searchqa was already on main")
 
 
 def test_init_as_json(skillgit, fake):

@@ -74,6 +74,15 @@ def test_the_form_holds_what_config_prints_and_the_plan_is_that_of_the_dry_run(s
     assert all(note in answer for note in plan["notes"])
 
 
+def test_the_configuration_of_a_skill_with_tasks_is_chosen_already(empty):
+    with serving(empty) as server, server.visit() as client:
+        for config in ("demo", "tasks/default"):
+            page = client.get("/new").text
+            assert re.findall(r'<option[^>]*value="([^"]+)"[^>]* selected', page)[:1] == [config]
+            name = next((empty / "skills").iterdir()).name
+            skillgit("tasks", "add", f"tasks/{name}.jsonl", "--prompt", "When?", "--answer", "1871", cwd=empty)
+
+
 def test_a_value_that_is_wrong_is_said_at_its_field_and_starts_nothing(served):
     with served.visit() as client:
         fields = {**csrf(client), "config": "demo", "run": "fresh", "o.train.batch_size": "0"}

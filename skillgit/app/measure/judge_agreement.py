@@ -28,7 +28,7 @@ from skillgit.app.setup.measurement import Arm, Measurement
 from skillgit.app.setup.model_session import EvalWatcher
 from skillgit.app.setup.models import find_routes
 from skillgit.app.setup.plan import Plan
-from skillgit.app.setup.preflight import NAME_JUDGE, lacks_judge
+from skillgit.app.setup.preflight import check_judge
 from skillgit.app.setup.recorded_setup import differences, identified, measuring_setup
 from skillgit.app.setup.run_setup import Setup
 from skillgit.app.workspace.workspace import BRING, Workspace
@@ -53,7 +53,7 @@ from skillgit.domain.statistics import minimum_detectable_effect
 from skillgit.domain.trajectory import Item, Trajectory, Turn
 from skillgit.engine.rollout import Grading, grade, grading_key, rollout_keys
 from skillgit.engine.search import Stage
-from skillgit.errors import ConfigError, DataError, ExitCode, NotFoundError, UsageError
+from skillgit.errors import DataError, ExitCode, NotFoundError, UsageError
 from skillgit.executors.attempt import Inline
 from skillgit.index import item_queries, version_queries
 from skillgit.plugin.data_rows import Row, read_each
@@ -203,8 +203,7 @@ def judge_agreement(workspace: Workspace, request: EvalRequest, watcher: EvalWat
     if not asks_judge(environment):
         problem = f"{environment.info.name} scores without a judge here, so that there is nothing to compare"
         raise UsageError(problem, hint="skillgit eval --fresh measures how far the target repeats itself")
-    if problem := lacks_judge(setup):
-        raise ConfigError(problem, hint=NAME_JUDGE)
+    check_judge(setup)
     if request.other_judge is not None:
         route = _other_judge(workspace, setup, request, set_up)
         setup = replace(setup, routes={**setup.routes, OTHER: route})

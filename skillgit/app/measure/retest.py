@@ -28,9 +28,8 @@ from skillgit.domain.evaluation import Evaluation, Split
 from skillgit.domain.ids import short_digest
 from skillgit.errors import ExitCode, UsageError
 from skillgit.files import read_plain, write_file
-from skillgit.plugin.registry import installed
+from skillgit.plugin.registry import BACKENDS, installed
 
-BACKENDS = "skillgit.backends"
 _UNFINISHED = "fresh"
 """The folder of the draws of commands that have not ended."""
 

@@ -23,6 +23,7 @@ from skillgit.domain.cost import Caps
 from skillgit.domain.evaluation import Split
 from skillgit.domain.ids import check_run_name, short_digest
 from skillgit.errors import NotFoundError, UsageError
+from skillgit.index import queries
 from skillgit.store import refs
 from skillgit.store.history import run_names
 from skillgit.store.history_reader import read_run
@@ -83,7 +84,7 @@ class Jobs:
             self._trunk = refs.short(trunk(workspace.repo))
             file = context.directory / (request.config or "")
             self.config = str(file.resolve()) if file.is_file() else request.config or _USUAL
-            self.skills = self._skills(skills_at(workspace.repo, self.base(workspace)))
+            self.skills = self._skills(workspace, skills_at(workspace.repo, self.base(workspace)))
         for path in self.skills:
             self.branch(path)
 
@@ -132,12 +133,12 @@ class Jobs:
         is_taken = bool(pin.commit) and skill_tree(repo, pin.commit, path) == tree
         return not pin.answer or is_taken or (lacks_request and not self.is_taken(workspace, path, pin.commit))
 
-    def _skills(self, there: tuple[str, ...]) -> tuple[str, ...]:
+    def _skills(self, workspace: Workspace, there: tuple[str, ...]) -> tuple[str, ...]:
         paths = [path for path in there if _NAME.fullmatch(name_of(path))]
         where = f"of {self.request.base}"
         words = (*self.request.skills, *filter(None, (self.context.skill,)))
         if words:
-            return tuple(dict.fromkeys(choose_skill(word, paths, where=where) for word in words))
+            return tuple(dict.fromkeys(self._chosen(workspace, word, paths) for word in words))
         if self.request.models:
             return tuple(paths)
         names = dict.fromkeys(name_of(path) for path in paths)
@@ -146,6 +147,21 @@ class Jobs:
             file = quote(f"{TASKS}/{next(iter(names), 'NAME')}.jsonl")
             raise NotFoundError(f"no skill {where} has reviewed tasks", hint=ADD.format(file))
         return tuple(choose_skill(name, paths, where=where) for name in choice)
+
+    def _chosen(self, workspace: Workspace, word: str, paths: list[str]) -> str:
+        """Return the skill of the base that ``word`` names; to be measured on a model, one that only runs have, too."""
+        base = self.request.base
+        try:
+            return choose_skill(word, paths, where=f"of {base}")
+        except NotFoundError:
+            trained = {workspace.index.skill_path(run): run for run in reversed(queries.run_names(workspace.index))}
+            if word.rstrip("/") not in {*trained, *map(name_of, trained)}:
+                raise
+        path = choose_skill(word, trained)
+        if self.request.models:
+            return path
+        hint = f"skillgit promote {trained[path]}/best puts it there"
+        raise NotFoundError(f"{base} has no {path}, which run {trained[path]} trains", hint=hint)
 
     def branch(self, path: str) -> str:
         """Return the ref of the branch for the proposal of a skill."""

@@ -29,7 +29,7 @@ from skillgit.app.proposals.requests import ProposeRequest
 from skillgit.app.recorded.score_summary import Scores
 from skillgit.app.setup.basis import models_of
 from skillgit.app.setup.model_session import EvalProgress
-from skillgit.app.setup.plan import Plan, whole_plan
+from skillgit.app.setup.plan import Plan, obstacle, whole_plan
 from skillgit.app.setup.planner import PREFLIGHT
 from skillgit.app.train.run_report import Trained
 from skillgit.app.train.train import plan_train, train
@@ -90,16 +90,22 @@ def propose(context: Context, request: ProposeRequest, watcher: Watcher) -> Prop
 
 def plan_propose(context: Context, request: ProposeRequest) -> Plan:
     """Return what :func:`propose` would do with the same request; nothing is written and no model is asked."""
-    jobs, facts, plans = Jobs(context, request), dict[str, str](), dict[str, Plan]()
+    jobs, facts, plans, codes = Jobs(context, request), dict[str, str](), dict[str, Plan](), list[ExitCode]()
+    with Workspace(jobs.context) as workspace:
+        remote = (
+            Publication.to(jobs.context, workspace.repo, jobs.request.base).remote if request.pull_request else None
+        )
     for path in jobs.skills:
         name = path.rpartition("/")[2]
         try:
             with Workspace(jobs.context) as workspace:
                 job = jobs.job(workspace, path)
-            if job.pin.answer:
-                facts[name] = f"nothing is new since run {job.pin.run}: {_NOT_NEW[Upshot(job.pin.answer)]}"
+                there = workspace.repo.tip(refs.tracking(remote.name, job.branch)) if remote is not None else ""
+                facts[name] = _settled(jobs, workspace, job, there or "")[2]
+                caps = request.caps.beside(_counted(workspace, job.pin.run))
+            if facts[name]:
                 continue
-            plans[name] = plan_train(jobs.context, job.training(request.caps, None))
+            plans[name] = plan_train(jobs.context, job.training(caps, request.caps.max_calls))
             of_run = plans[name].facts
             parts = (
                 of_run["data"],
@@ -109,8 +115,27 @@ def plan_propose(context: Context, request: ProposeRequest) -> Plan:
             )
             facts[name] = f"run {job.pin.run} from {job.pin.base[:_SHORT]}; {'; '.join(filter(None, parts))}"
         except SkillgitError as error:
-            facts[name] = error.message
-    return whole_plan("propose", facts, plans, request.caps, once=PREFLIGHT)
+            facts[name] = obstacle(error.message, error.hint)
+            codes.append(error.exit_code)
+    plan = whole_plan("propose", facts, plans, request.caps, once=PREFLIGHT)
+    return replace(plan, exit_code=next(iter(codes), ExitCode.OK))
+
+
+def _settled(jobs: Jobs, workspace: Workspace, job: SkillJob, there: str) -> tuple[str, Upshot | None, str]:
+    """Return the commit of the proposal of the job's run, empty without one, and how it ended; None for not yet.
+
+    ``there`` is what the remote has as the branch, empty for nothing.
+    """
+    repo, run = workspace.repo, job.pin.run
+    tips = (tip for tip in (repo.tip(job.branch), there) if tip and proposed_run(repo, tip) == run)
+    standing, old = next(tips, ""), f"nothing is new since run {run}"
+    if standing and jobs.is_taken(workspace, job.path, standing):
+        return standing, Upshot.NOTHING_NEW, f"{old}: what it proposed was taken"
+    if standing:
+        return standing, Upshot.STANDS, f"{refs.short(job.branch)} has what run {run} brought, and nothing is new since"
+    if job.pin.answer:
+        return "", Upshot.NOTHING_NEW, f"{old}: {_NOT_NEW[Upshot(job.pin.answer)]}"
+    return "", None, ""
 
 
 class _Proposing:
@@ -158,30 +183,22 @@ class _Proposing:
         self._repo, self._job = repo, self._jobs.job(workspace, self._path)
         job, pin = self._job, self._job.pin
         self._result = replace(self._result, run=pin.run, base=pin.base, branch=refs.short(job.branch))
-        here = repo.tip(job.branch)
         there = self._there = self._publication.tip(repo, job.branch) if self._publication is not None else ""
-        standing = next((tip for tip in (here, there) if tip and proposed_run(repo, tip) == pin.run), "")
+        standing, answer, sentence = _settled(self._jobs, workspace, job, there)
         if standing:
             self._conclude(Upshot.PROPOSED, standing, pin.url)
-        if standing and self._jobs.is_taken(workspace, self._path, standing):
-            self._end(Upshot.NOTHING_NEW, f"nothing is new since run {pin.run}: what it proposed was taken")
-        elif standing:
-            self._result = replace(self._result, commit=standing)
-            short = refs.short(job.branch)
-            self._end(Upshot.STANDS, f"{short} has what run {pin.run} brought, and nothing is new since")
-            commit = self._against(there, standing) if there not in {"", standing} else standing
-            if commit:
-                self._publish(commit)
-        elif pin.answer:
-            self._end(
-                Upshot.NOTHING_NEW,
-                f"nothing is new since run {pin.run}: {_NOT_NEW[Upshot(pin.answer)]}",
-            )
-        else:
+        if answer is None:
             pin.write(repo, self._name)
             training = self._train()
             workspace.index.refresh()
             self._decide(training)
+            return
+        self._end(answer, sentence)
+        if answer is Upshot.STANDS:
+            self._result = replace(self._result, commit=standing)
+            commit = self._against(there, standing) if there not in {"", standing} else standing
+            if commit:
+                self._publish(commit)
 
     def _conclude(self, answer: Upshot, commit: str = "", url: str = "") -> None:
         replace(self._job.pin, answer=answer.value, commit=commit, url=url).write(self._repo, self._name)

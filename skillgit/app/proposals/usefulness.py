@@ -28,7 +28,7 @@ from skillgit.app.recorded.score_summary import SkillComparison, compare
 from skillgit.app.setup.basis import ResultBasis, find_lender
 from skillgit.app.setup.measurement import Arm, ArmTrial, Measurement
 from skillgit.app.setup.model_session import EvalWatcher
-from skillgit.app.setup.plan import Plan, total_of, whole_plan
+from skillgit.app.setup.plan import Plan, obstacle, total_of, whole_plan
 from skillgit.app.setup.planner import PREFLIGHT
 from skillgit.app.setup.run_setup import Setup
 from skillgit.app.skill_format.atomic_write import write_output
@@ -129,8 +129,7 @@ def judge_usefulness(context: Context, request: ProposeRequest, watcher: EvalWat
     """Judge every skill on every model; where one fails the others go on, and the caps are for all together."""
     jobs = Jobs(context, request)
     with Workspace(jobs.context) as workspace:
-        is_public = request.pull_request and not request.dry_run
-        publication = Publication.to(jobs.context, workspace.repo, jobs.request.base) if is_public else None
+        publication = Publication.to(jobs.context, workspace.repo, jobs.request.base) if request.pull_request else None
         servers = _Servers(workspace, jobs)
         works = [
             _Judging(jobs, workspace, path, model, watcher, error=servers.errors.get(path) if model == NEW else None)
@@ -138,10 +137,10 @@ def judge_usefulness(context: Context, request: ProposeRequest, watcher: EvalWat
             for model in dict.fromkeys((*(name for name in request.models if name != NEW), *servers.new(path)))
         ]
         plans = {work.entry.key: work.plan() for work in works}
-        facts = {label: text for plan in plans.values() for label, text in plan.facts.items()} | servers.facts
+        facts = {key: plan.facts[key] for key, plan in plans.items()} | servers.facts
         plan = whole_plan("propose", facts, plans, request.caps, once=PREFLIGHT)
         if request.dry_run:
-            return plan
+            return replace(plan, exit_code=next(filter(None, (work.entry.error for work in works)), ExitCode.OK))
         if works:
             watcher.remark(plan.sentence)
         entries: list[SkillOnModel] = []
@@ -255,8 +254,10 @@ def _prepare(jobs: Jobs, workspace: Workspace, path: str, model: str) -> tuple[S
     lender, revision = find_lender(own, path), jobs.request.base
     if lender is not None:
         first, best = (version_in(own, f"{lender.run}/{label}") for label in (version_label(0), "best"))
-        if best.version and skill_tree(repo, first.commit, path) == skill_tree(repo, base, path):
-            revision = f"{lender.run}/{version_label(best.version)}"  # the trunk has what it was trained from
+        text = skill_tree(repo, base, path)
+        if not text or (best.version and skill_tree(repo, first.commit, path) == text):
+            # the trunk lacks it, or has what it was trained from
+            revision = f"{lender.run}/{version_label(best.version or 0)}"
     config = jobs.config if jobs.request.config or lender is None else None
     overrides = (*jobs.request.overrides, *model_overrides(model or None))  # the last one counts
     terms = OnTerms(config=config, overrides=overrides, dry_run=jobs.request.dry_run)
@@ -318,10 +319,11 @@ class _Judging:
         """Return what it asks; where nothing can be measured, the reason is its only fact."""
         entry, measurement = self.entry, self._measurement
         if measurement is None:
-            return Plan(command="propose", facts={entry.key: entry.sentence}, total=total_of(()))
+            facts = {entry.key: obstacle(entry.sentence, entry.hint)}
+            return Plan(command="propose", facts=facts, total=total_of(()))
         lack = f"; {entry.needed} would find a gain of {entry.worth:g}, or its lack, four times out of five"
         count = f"{entry.items} of {entry.of} {self._split.value}{lack if entry.items < entry.needed else ''}"
-        facts = {entry.key: count, f"{entry.key}, text": entry.text, f"{entry.key}, by": entry.basis.sentence}
+        facts = {entry.key: f"{count}\ntext  {entry.text}\nby    {entry.basis.sentence}"}
         with measurement.open(dry_run=True):
             return measurement.plan(facts, entry.warnings)
 
@@ -381,12 +383,12 @@ class _Judging:
         gains = [float(gain) for gain in pairs.gains.values()]
         judgement = judge(gains, p=pairs.p, p_worse=p_worse, room=room, alpha=rule.alpha, worth=entry.worth)
         lacking = f"a gain of {entry.worth:g} is ruled out at {rule.alpha:g}"
-        more = f"; {entry.needed} items would do" if entry.items < entry.needed else ""
+        more = f"; that takes {entry.needed} items" if entry.items < entry.needed else ""
         sentence = {
             Usefulness.HELPS: "",
             Usefulness.NO_DIFFERENCE: f"{lacking}; the model alone leaves {room:.4f} to gain",
             Usefulness.HARMS: f"{lacking}, and it scores lower than without; the model alone leaves {room:.4f} to gain",
-            Usefulness.CANNOT_TELL: f"a gain of {entry.worth:g} is neither found nor ruled out{more}",
+            Usefulness.CANNOT_TELL: f"no gain was found, but one of {entry.worth:g} is not ruled out{more}",
         }[judgement.answer]
         self.entry = replace(
             entry,

@@ -29,7 +29,7 @@ from skillgit.plugin.backend import (
 )
 from skillgit.plugin.plugin_identity import PluginSource
 from skillgit.plugin.redaction import redact
-from skillgit.plugin.registry import find_backend, load_backend
+from skillgit.plugin.registry import BACKENDS, find_backend, installed, load_backend
 
 ESTIMATED = "{} counts no tokens: gate.objective compares estimates, a token for four characters of prompt and answer"
 TIMEOUT_S = 120.0
@@ -137,6 +137,12 @@ def _lane(config: ResolvedConfig, role: str, backend: Backend, model: str, setti
 def _check_model(model: str, role: str, backend: Backend, config: ResolvedConfig) -> None:
     """Refuse a model that the backend of ``role`` does not have: one of the two was set and the other forgotten."""
     if is_offline(f"{backend.info.name}/") and model not in backend.info.models:
+        names, (first, slash, _) = [plugin.name for plugin in installed(BACKENDS)], model.partition("/")
+        if slash and first not in names:
+            raise ConfigError(
+                f"there is no backend '{first}', and {backend.info.name}, that of model.{role}, has no model '{model}'",
+                hint=f"backends: {', '.join(names)}; for a server of yours: {_backend_of(model, role)}",
+            )
         raise ConfigError(
             f"model.{role} is '{model}', and its backend is {backend.info.name}, which follows fixed rules and has no"
             " such model",

@@ -9,6 +9,7 @@ from math import fsum
 
 from skillgit.domain.cost import Caps, count, duration, money
 from skillgit.domain.cost import price as cost_in_words
+from skillgit.errors import ExitCode
 
 
 class Bound(StrEnum):
@@ -89,6 +90,7 @@ class Plan:
         known: Those of them that were made before and cost nothing.
         total: The sum of the stages.
         notes: What else the user should know, one sentence each.
+        exit_code: What the command ends with before its first call, and so does its dry run; 0 where it gets further.
     """
 
     command: str
@@ -98,6 +100,7 @@ class Plan:
     known: int = 0
     total: PlanTotal
     notes: tuple[str, ...] = ()
+    exit_code: ExitCode = ExitCode.OK
 
     @property
     def sentence(self) -> str:
@@ -169,6 +172,11 @@ def cap_notes(caps: Caps, total: PlanTotal) -> tuple[str, ...]:
     elif caps.max_usd is not None and total.usd is not None and caps.max_usd < total.usd:
         notes.append(f"the cap of ${caps.max_usd} may end it early")
     return tuple(notes)
+
+
+def obstacle(sentence: str, hint: str) -> str:
+    """Return the fact that stands for the plan of what cannot be done."""
+    return f"{sentence}\nhint: {hint}" if hint else sentence
 
 
 def whole_plan(command: str, facts: Mapping[str, str], plans: Mapping[str, Plan], caps: Caps, *, once: str) -> Plan:

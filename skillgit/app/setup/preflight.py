@@ -31,11 +31,16 @@ def lacks_judge(setup: Setup) -> str:
     return f"{name} scores by a judge, and {judge.name} cannot judge" if is_paid or has_criteria else ""
 
 
+def check_judge(setup: Setup) -> None:
+    """Raise a ConfigError if answers are to be judged and the judge cannot do that."""
+    if problem := lacks_judge(setup):
+        raise ConfigError(problem, hint=NAME_JUDGE)
+
+
 async def preflight(setup: Setup, calls: Calls, skill: Skill, remark: Callable[[str], None]) -> None:
     """Check that the model of every role that is not on this machine answers, and that the longest prompts fit."""
     roles, limit = setup.asked_roles, len(setup.routes)
-    if problem := lacks_judge(setup):
-        raise ConfigError(problem, hint=NAME_JUDGE)
+    check_judge(setup)
     if not roles:
         return
     await ordered(lambda role: look(setup.routes[role]), roles, limit=limit)

@@ -25,7 +25,7 @@ from skillgit.app.setup.judge_record import judge_command, judge_notes
 from skillgit.app.setup.model_session import executor_of, open_door, open_session, planner, stop_on_interrupt
 from skillgit.app.setup.plan import Plan
 from skillgit.app.setup.planner import PREFLIGHT, Planner, pace_of
-from skillgit.app.setup.preflight import preflight
+from skillgit.app.setup.preflight import check_judge, preflight
 from skillgit.app.setup.recorded_setup import identified, own_addresses, recorded_config
 from skillgit.app.setup.run_setup import Setup, set_up
 from skillgit.app.setup.servers import check_servers
@@ -47,11 +47,12 @@ from skillgit.domain.cost import Caps
 from skillgit.domain.evaluation import Split
 from skillgit.domain.event import Event
 from skillgit.domain.event_kinds import EventKind
-from skillgit.domain.ids import check_run_name, new_run_name
+from skillgit.domain.ids import check_run_name, is_proposing, new_run_name
 from skillgit.domain.proposal import Feedback
 from skillgit.domain.run_state import RunState, advance, fold
 from skillgit.domain.served_model import without_credentials
 from skillgit.domain.skill import DOCUMENT, Skill
+from skillgit.engine.candidate import check_files
 from skillgit.engine.concurrency import unless_failed
 from skillgit.engine.evidence_files import ATTEMPT_FILES, TRIED_FILE, Attempts, read_tried, tried_file
 from skillgit.engine.run_loop import Start, Trainer
@@ -151,7 +152,7 @@ def _config(context: Context, request: TrainRequest) -> ResolvedConfig:
         return load_config(context, request.config, request.overrides)
     with Workspace(context) as workspace:
         names = run_names(workspace.repo.tips())
-        hint = f"name one: {train_hint(workspace.repo, workspace.skill)}"
+        hint = f"{train_hint(workspace.repo, workspace.skill)}; or {_ITS_OWN}"
         if not names and (fetching := workspace.repo.unfetched[1]):
             hint = f"{fetching}; or {hint}"
         if request.run in names:
@@ -224,7 +225,11 @@ def plan_train(context: Context, request: TrainRequest) -> Plan:
             plan_maker = planner(workspace, setup, session)
             if request.run and read_whole(workspace.repo, request.run):
                 return _plan_of_begun(workspace, setup, request, caps, plan_maker)
+            # what the run would end with before its first call
+            _check_budget(setup, caps, request.cap)
             beginning = find_beginning(workspace, setup.config, setup.task.environment, request.start, request.folder)
+            check_files(session, beginning.skill)
+            check_judge(setup)
             plan_training(plan_maker, beginning.skill)
             run = request.run or "a new one"
             facts = training_facts(setup, run=run, text=beginning.text, length=_length(setup))
@@ -320,7 +325,7 @@ def _takes_over(workspace: Workspace, run: str) -> Iterator[str]:
     """Yield that commands which name no run mean ``run`` from now on, where they meant another one."""
     with suppress(SkillgitError):
         before = default_run(workspace)
-        if before and not chosen_run(workspace):
+        if before and not chosen_run(workspace) and not is_proposing(run):
             yield f"{run} becomes the default run, as the newest one; to keep {before}: skillgit use {before}"
 
 

@@ -13,6 +13,7 @@ from skillgit.app.workspace.skill_choice import labels, only_skill, several_skil
 from skillgit.domain.address import Address, parse, version_label
 from skillgit.domain.did_you_mean import did_you_mean
 from skillgit.domain.event_kinds import AddressKind, EventKind
+from skillgit.domain.ids import is_proposing
 from skillgit.domain.skill import DOCUMENT, Skill
 from skillgit.errors import RevisionNotFoundError, SkillError, SkillgitError, UsageError
 from skillgit.index import queries
@@ -161,15 +162,15 @@ def lack_of_runs(workspace: Moment) -> SkillgitError:
 def default_run(workspace: Moment) -> str | None:
     """Return ``git config skillgit.run``, else the newest event's; a RevisionNotFoundError or HistoryError.
 
-    Where a skill is named, only its runs count.
+    Where a skill is named, only its runs count. Those of ``propose`` count where there is no other.
     """
     if workspace.skill:
         setting = workspace.repo.config(DEFAULT_RUN)
         own = queries.runs_of_skill(workspace.index, workspace.skill)
-        return setting if setting in own else next(iter(own), None)
+        return setting if setting in own else min(own, key=is_proposing, default=None)
     unreadable = workspace.index.broken
     names = (*queries.run_names(workspace.index), *unreadable)
-    default = chosen_run(workspace) or next(iter(names), None)
+    default = chosen_run(workspace) or min(names, key=is_proposing, default=None)
     if default in unreadable:
         raise unreadable[default]
     return default

@@ -8,8 +8,6 @@ import skillgit
 
 USUAL = "tasks/default"
 """The one that trains on the tasks of a skill."""
-DEMO = "demo"
-"""The one that needs neither data, nor network, nor key."""
 
 
 def shipped_folder() -> Path:

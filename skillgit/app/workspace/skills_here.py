@@ -7,8 +7,8 @@ from pathlib import Path
 from shlex import quote
 
 from skillgit.app.workspace.moment import Moment
-from skillgit.app.workspace.shipped_configurations import DEMO, USUAL, shipped
-from skillgit.app.workspace.skill_choice import labels, meant_of, name_of
+from skillgit.app.workspace.shipped_configurations import USUAL, shipped
+from skillgit.app.workspace.skill_choice import labels, meant_of, name_of, only_skill
 from skillgit.errors import RepositoryNotFoundError, RevisionNotFoundError
 from skillgit.store import refs
 from skillgit.store.repo import Repo
@@ -75,6 +75,12 @@ def skill_choice(workspace: Moment) -> str:
     return _choice(here, _first(repo, paths)) if paths else ""
 
 
+def has_tasks(workspace: Moment) -> bool:
+    """Say whether the skill that is named, or the only one here, has reviewed tasks."""
+    path = workspace.skill or only_skill(skills_here(workspace.repo))
+    return bool(path) and own_tasks(workspace.repo.workdir, name_of(path)) is not None
+
+
 def _first(repo: Repo, paths: Sequence[str]) -> str:
     return next((path for path in paths if own_tasks(repo.workdir, name_of(path))), paths[0])
 
@@ -87,7 +93,8 @@ def _choice(here: Sequence[str], path: str) -> str:
 def train_hint(repo: Repo, skill: str = "") -> str:
     """Return the command for a first run of the skill in the folder ``skill``, or of one of the repository.
 
-    It trains on the skill's own tasks; without any, on those that come with skillgit.
+    It trains on the skill's own tasks; without any, on those that come with skillgit for a skill of its name; without
+    these, it is the command that begins its tasks.
     """
     here = skills_here(repo)
     paths = (skill,) if skill else here
@@ -98,5 +105,6 @@ def train_hint(repo: Repo, skill: str = "") -> str:
     if own_tasks(repo.workdir, name_of(path)):
         return f"skillgit train {choice}" if choice else "skillgit train"
     own = f"{name_of(path)}/{USUAL.rpartition('/')[2]}"
-    config = own if own in shipped() and own != USUAL else DEMO
-    return f"skillgit train {config} {choice}" if choice else f"skillgit train {config}"
+    if own not in shipped() or own == USUAL:
+        return ADD.format(quote(f"{TASKS}/{name_of(path)}.jsonl"))
+    return f"skillgit train {own} {choice}" if choice else f"skillgit train {own}"

@@ -27,6 +27,8 @@ from skillgit.app.workspace.live import (
     stop_after_step,
     stop_now,
 )
+from skillgit.app.workspace.shipped_configurations import USUAL
+from skillgit.app.workspace.skills_here import has_tasks
 from skillgit.app.workspace.workspace import Workspace, change_stamp
 from skillgit.domain.cost import Cost
 from skillgit.domain.event import RunOutcome
@@ -139,7 +141,8 @@ def _run_names(workspace: Workspace) -> list[str]:
 
 
 def _choice(visit: Visit) -> RunChoice:
-    source, config = visit.value("from"), visit.value("config") or DEMO
+    usual = USUAL if has_tasks(visit.workspace) else DEMO
+    source, config = visit.value("from"), visit.value("config") or usual
     if config not in configurations(visit.context):
         raise UsageError(f"there is no configuration '{config}' here", hint="choose one of the list")
     sections = form_of(chosen_config(visit.workspace, config, source))

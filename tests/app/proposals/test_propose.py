@@ -17,6 +17,7 @@ from trained_runs import user
 
 from skillgit.app.attribution.provenance import blame
 from skillgit.app.attribution.why import why
+from skillgit.app.interventions.fork import fork
 from skillgit.app.measure.pull_request_gate import gate
 from skillgit.app.measure.requests import GateRequest
 from skillgit.app.proposals.proposal import Upshot, task_counts
@@ -26,6 +27,8 @@ from skillgit.app.proposals.requests import ProposeRequest
 from skillgit.app.train.doctor import doctor
 from skillgit.app.train.requests import SkillTraining
 from skillgit.app.train.train import train
+from skillgit.app.workspace.revision import default_run
+from skillgit.app.workspace.workspace import Workspace
 from skillgit.errors import ConfigError, ExitCode, NotFoundError, RevisionNotFoundError, UsageError
 from skillgit.store.lock import ProposalLock
 from skillgit.store.repo import Repo
@@ -64,7 +67,16 @@ def proposed(repository: Path, *skills: str, meanwhile=None, host: Path | None =
         environ = {"PATH": f"{host / 'bin'}{os.pathsep}{os.environ['PATH']}"}
         context = type(context)(directory=repository, environ=environ, clock=context.clock, entropy=context.entropy)
     request = ProposeRequest(skills=skills, pull_request=host is not None, **request)
-    return propose(context, request, Quiet(meanwhile))
+    if host is not None:
+        return propose(context, request, Quiet(meanwhile))
+    plan = plan_propose(context, request)
+    report = propose(context, request, Quiet(meanwhile))
+    # for every state of a proposal, and every error before the first call, a dry run says and ends as the run does
+    for proposal in report.proposals:
+        if proposal.answer in {Upshot.STANDS, Upshot.NOTHING_NEW}:
+            assert plan.facts[proposal.skill.rpartition("/")[2]] == proposal.sentence
+    assert (plan.exit_code is ExitCode.USAGE) == (report.exit_code is ExitCode.USAGE)
+    return report
 
 
 def edit(repository: Path, old: str, new: str, *, branch: str = "main") -> None:
@@ -122,7 +134,6 @@ def test_nothing_new_spends_nothing_and_moves_nothing(one):
     report = proposed(one, "town")
     assert (report.proposals[0].answer, report.exit_code) == (Upshot.NOTHING_NEW, ExitCode.OK)
     assert "declined" in report.proposals[0].sentence
-    assert "nothing is new" in plan_propose(user(one), ProposeRequest(skills=("town",))).facts["town"]
     git("update-ref", BRANCH, before[BRANCH], cwd=one)
     git("merge", "-q", "--ff-only", "propose/town", cwd=one)
     taken = proposed(one, "town").proposals[0]
@@ -196,10 +207,15 @@ def test_an_edit_of_the_same_lines_leaves_the_proposal_on_its_pin(repository):
 
 
 def test_of_two_that_score_the_same_the_one_that_can_be_merged_stands(one):
+    # a run of a person's is the default one, whatever is proposed after it
+    (run,) = (name.rpartition("/")[2] for name in refs(one) if name.startswith("refs/heads/run/"))
+    fork(user(one), f"{run}/v0", "by-hand")
     edit(one, "Be brief.\n", "Be brief.\n\n- Say when, in words.\n")
     before = refs(one)[BRANCH]
     report = proposed(one, "town")
     assert report.proposals[0].answer is Upshot.PROPOSED, report
+    with Workspace(user(one)) as workspace:
+        assert [default_run(each) for each in (workspace, workspace.of_skill("skills/town"))] == ["by-hand"] * 2
     assert refs(one)[BRANCH] == report.proposals[0].commit != before
     assert git("rev-parse", "propose/town~", cwd=one).out == git("rev-parse", "main", cwd=one).out
     # another run for the same text scores no higher, and has its turn once the branch is gone

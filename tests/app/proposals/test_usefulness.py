@@ -61,7 +61,7 @@ def test_it_says_on_which_model_the_skill_helps_at_the_items_that_it_plans(town)
     models = ("obeys", "knows", "misled", "lost")
     words = tuple(word for model in models for word in ("--model", model))
     plan = asked(town, *words, "--dry-run", code=0)
-    assert plan["facts"]["town on obeys"] == "155 of 160 test"
+    assert plan["facts"]["town on obeys"].splitlines()[0] == "155 of 160 test"
     assert plan["total"]["calls"] == 2 * 155 * len(models)
     before = refs(town)
     report = asked(town, *words, "--junit", "models.xml", code=1)
@@ -126,7 +126,7 @@ def test_few_items_propose_nothing_and_say_how_many_would_do(town):
     file.write_text("".join(file.read_text().splitlines(keepends=True)[:28]))
     (entry,) = asked(town, "--model", "knows", code=21)["skills"]
     assert (entry["answer"], entry["action"], entry["branch"]) == ("cannot tell", "keep", "")
-    assert entry["sentence"] == "a gain of 0.1 is neither found nor ruled out; 155 items would do"
+    assert entry["sentence"] == "no gain was found, but one of 0.1 is not ruled out; that takes 155 items"
     (entry,) = asked(town, "--model", "knows", "-o", "gate.worth=.5", "--junit", "few.xml", code=1)["skills"]
     assert (entry["answer"], entry["worth"], entry["needed"]) == ("no difference", 0.5, 16)
     assert entry["items"] == 16
@@ -146,6 +146,15 @@ def test_the_best_version_is_meant_until_one_is_promoted(two_skills, tmp_path):
     entry = json.loads(skillgit(*words, cwd=repository).out)["skills"][0]
     assert entry["text"].startswith("skills/town/SKILL.md of main")
     assert entry["score"] == 1.0
+    # a skill that only runs have is measured at its best version, and to be trained it has to be promoted
+    git("rm", "-q", "-r", "skills/town", cwd=repository)
+    git("commit", "-q", "-m", "Remove", "--", "skills/town", cwd=repository)
+    entry = json.loads(skillgit(*words, cwd=repository).out)["skills"][0]
+    assert ("town-propose-" in entry["text"], entry["score"]) == (True, 1.0)
+    lacking = attempt("propose", "town", "-q", cwd=repository)
+    assert (lacking.code, "main has no skills/town, which run town-propose-" in lacking.err) == (3, True)
+    skillgit(*shlex.split(lacking.err.partition("hint: skillgit ")[2].partition(" puts ")[0]), "-q", cwd=repository)
+    skillgit("propose", "town", "--dry-run", cwd=repository)
 
 
 def test_a_branch_with_work_of_a_persons_stays(town):
@@ -244,3 +253,17 @@ def test_killed_with_calls_in_flight_over_http_it_asks_no_answered_question_agai
 def test_a_backend_that_lists_no_models_says_so(town):
     (entry,) = asked(town, "--model", "new", code=2)["skills"]
     assert (entry["model"], entry["hint"]) == ("new", "name one: skillgit propose --model MODEL")
+
+
+@pytest.mark.parametrize(
+    ("model", "words"), [("gpt-6", "its backend is offline"), ("no/x", "there is no backend 'no'")]
+)
+def test_a_dry_run_ends_with_the_error_that_the_run_would_end_with(model, words, town):
+    plan, run = (
+        json.loads(skillgit("propose", "--model", model, *more, "--json", "-q", cwd=town, code=2).out)
+        for more in (("--dry-run",), ())
+    )
+    assert plan["exit_code"] == run["exit_code"] == 2
+    (entry,) = run["skills"]
+    assert words in entry["sentence"]
+    assert plan["facts"] == {f"town on {model}": f"{entry['sentence']}\nhint: {entry['hint']}"}
