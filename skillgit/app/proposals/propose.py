@@ -74,8 +74,7 @@ def propose(context: Context, request: ProposeRequest, watcher: Watcher) -> Prop
     """Propose what is better. Where one skill fails the others go on, and each may spend what those before it left."""
     jobs = Jobs(context, request)
     with Workspace(jobs.context) as workspace:
-        is_public = request.pull_request
-        publication = Publication.to(jobs.context, workspace.repo, jobs.request.base) if is_public else None
+        publication = Publication.to(jobs.context, workspace.repo, jobs.request.base) if request.pull_request else None
     proposals: list[SkillProposal] = []
     for path in jobs.skills:
         caps = request.caps.without(sum((entry.cost for entry in proposals), Cost()))
@@ -92,16 +91,14 @@ def plan_propose(context: Context, request: ProposeRequest) -> Plan:
     """Return what :func:`propose` would do with the same request; nothing is written and no model is asked."""
     jobs, facts, plans, codes = Jobs(context, request), dict[str, str](), dict[str, Plan](), list[ExitCode]()
     with Workspace(jobs.context) as workspace:
-        remote = (
-            Publication.to(jobs.context, workspace.repo, jobs.request.base).remote if request.pull_request else None
-        )
+        publication = Publication.to(jobs.context, workspace.repo, jobs.request.base) if request.pull_request else None
     for path in jobs.skills:
         name = path.rpartition("/")[2]
         try:
             with Workspace(jobs.context) as workspace:
                 job = jobs.job(workspace, path)
-                there = workspace.repo.tip(refs.tracking(remote.name, job.branch)) if remote is not None else ""
-                facts[name] = _settled(jobs, workspace, job, there or "")[2]
+                tracked = refs.tracking(publication.remote.name, job.branch) if publication is not None else ""
+                facts[name] = _settled(jobs, workspace, job, tracked and workspace.repo.tip(tracked) or "")[2]
                 caps = request.caps.beside(_counted(workspace, job.pin.run))
             if facts[name]:
                 continue

@@ -12,8 +12,7 @@ from skillgit.app.workspace.request import Arg, OfSkill, OnTerms, Opt
 class ProposeRequest(OnTerms, OfSkill):
     """Each SKILL, or every one with tasks in tasks/SKILL.jsonl and something new, is trained from what it is at the
     base. If the best version passes the paired test on items that chose no version, propose/SKILL gets one commit with
-    the evidence. Work tree, trunk and default run stay as they are, and nothing is pushed without
-    --pull-request.
+    the evidence. Work tree, trunk and default run stay as they are, and only --pull-request pushes.
 
     A process that was stopped or killed is followed by the same command, which does what is left. The caps are for all
     skills together.
@@ -53,10 +52,6 @@ class ProposeRequest(OnTerms, OfSkill):
         ),
     ] = ()
     junit: Annotated[
-        str,
-        Opt(
-            "With --model, without --dry-run: also write a test case for each skill to FILE, as JUnit XML",
-            metavar="FILE",
-        ),
+        str, Opt("With --model, not --dry-run: write a test case for each skill to FILE, as JUnit XML", metavar="FILE")
     ] = ""
     pull_request: Annotated[bool, Opt("Push the branch and open a pull request, with gh")] = False

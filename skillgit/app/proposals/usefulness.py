@@ -46,6 +46,7 @@ from skillgit.domain.outcomes import Pairs
 from skillgit.domain.usefulness import WORTH, Advice, Usefulness, items_needed, judge
 from skillgit.errors import (
     BudgetError,
+    ConfigError,
     ConflictError,
     ExitCode,
     FatalBackendError,
@@ -260,7 +261,7 @@ def _prepare(jobs: Jobs, workspace: Workspace, path: str, model: str) -> tuple[S
             revision = f"{lender.run}/{version_label(best.version or 0)}"
     config = jobs.config if jobs.request.config or lender is None else None
     overrides = (*jobs.request.overrides, *model_overrides(model or None))  # the last one counts
-    terms = OnTerms(config=config, overrides=overrides, dry_run=jobs.request.dry_run)
+    terms = OnTerms(config=config, overrides=overrides, dry_run=jobs.request.dry_run, max_usd=jobs.request.max_usd)
     setup, arms, remark = set_up_arms(own, resolve_all(own, (revision,), (NONE,)), terms)
     if not arms.pairs:
         raise UsageError(f"{path} says no more than its name and description", hint=f"skillgit show {revision}")
@@ -324,8 +325,13 @@ class _Judging:
         lack = f"; {entry.needed} would find a gain of {entry.worth:g}, or its lack, four times out of five"
         count = f"{entry.items} of {entry.of} {self._split.value}{lack if entry.items < entry.needed else ''}"
         facts = {entry.key: f"{count}\ntext  {entry.text}\nby    {entry.basis.sentence}"}
-        with measurement.open(dry_run=True):
-            return measurement.plan(facts, entry.warnings)
+        try:
+            with measurement.open(dry_run=True):
+                return measurement.plan(facts, entry.warnings)
+        except ConfigError as error:
+            self._measurement = None
+            self._fail(error)
+            return self.plan()
 
     def carry_out(self, caps: Caps, publication: Publication | None) -> SkillOnModel:
         """Return what was found; an error of the user's, a provider's or the machine's is part of that."""

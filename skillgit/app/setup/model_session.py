@@ -148,10 +148,14 @@ def open_session(
     dry_run: bool = False,
     fresh: bool = False,
 ) -> Iterator[Session]:
-    """Open the ledger and the calls to the models of ``setup``; ``dry_run`` records nothing and checks no cap."""
+    """Open the ledger and the calls to the models of ``setup``.
+
+    With ``dry_run`` nothing is recorded, and of the caps only that on dollars is checked: whether it can be kept.
+    """
     path = workspace.repo.private_dir / "ledger.db"
     with Ledger.read(path) if dry_run else Ledger.open(path) as ledger:
-        calls = open_door(workspace.context, setup, Caps() if dry_run else caps, ledger, fresh=fresh)
+        caps = Caps(max_usd=caps.max_usd) if dry_run else caps
+        calls = open_door(workspace.context, setup, caps, ledger, fresh=fresh)
         yield Session(
             run=run,
             skill_path=workspace.index.skill_path(run) if run else "",

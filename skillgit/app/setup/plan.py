@@ -192,7 +192,7 @@ def whole_plan(command: str, facts: Mapping[str, str], plans: Mapping[str, Plan]
             rows.append(row)
             pairs.add((row.role, row.model))
     total = total_of(rows)
-    notes = dict.fromkeys(note for plan in plans.values() for note in plan.notes)
+    notes = dict.fromkeys((*(note for plan in plans.values() for note in plan.notes), *cap_notes(caps, total)))
     return Plan(
         command=command,
         facts=facts,
@@ -200,5 +200,5 @@ def whole_plan(command: str, facts: Mapping[str, str], plans: Mapping[str, Plan]
         rollouts=sum(plan.rollouts for plan in plans.values()),
         known=sum(plan.known for plan in plans.values()),
         total=total,
-        notes=(*notes, *cap_notes(caps, total)),
+        notes=(*notes,),
     )
