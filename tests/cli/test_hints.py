@@ -60,7 +60,7 @@ SITUATIONS = [
     ("shorten first/v0 --words 5", "--help", "shorten --help"),
     ("shorten first/v0 --words", "skillgit revert --to first/v0", ""),
     ("propose nothing", "skills of main: repo", "propose repo -n"),
-    ("train", "skillgit tasks add", "tasks add tasks/repo.jsonl --prompt Q --answer A"),
+    ("train", "skillgit tasks add", "tasks add --skill repo --prompt Q --answer A"),
     ("train --run nope", "skillgit train CONFIG", "train demo --run nope -n"),
     ("train tasks -n", "tasks/default", "train tasks/default -n"),
     ("train demo --run first", "--from first/best --run NAME", "train demo --from first/best --run other -n"),
@@ -247,8 +247,8 @@ SITUATIONS = [
     ),
     (
         "propose -n",
-        "skillgit tasks add tasks/repo.jsonl --prompt QUESTION --answer ANSWER",
-        "tasks add tasks/repo.jsonl --prompt QUESTION --answer ANSWER",
+        "skillgit tasks add --skill repo --prompt QUESTION --answer ANSWER",
+        "tasks add --skill repo --prompt QUESTION --answer ANSWER",
     ),
     ("propose repo -n --branch main", "--branch propose/NAME", "propose repo -n --branch propose/NAME"),
     (

@@ -131,7 +131,18 @@ def test_a_dry_run_asks_nobody_and_writes_nothing(name, history):
     assert (contents(history), refs(history)) == (before, tips)
     told = json.loads(done.out)
     assert (told["schema"], told["command"]) == ("skillgit.plan/2", command_of(name))
-    assert set(told) == {"schema", "command", "facts", "stages", "rollouts", "known", "total", "notes", "sentence"}
+    assert set(told) == {
+        "schema",
+        "command",
+        "facts",
+        "stages",
+        "rollouts",
+        "known",
+        "total",
+        "notes",
+        "sentence",
+        "exit_code",
+    }
     assert told["total"]["calls"] == sum(row["calls"] for row in told["stages"])
     text = skillgit(*name.split(), *words, "--dry-run", cwd=history)
     assert text.out.endswith("nothing was run or written\n")

@@ -76,11 +76,11 @@ def test_the_form_holds_what_config_prints_and_the_plan_is_that_of_the_dry_run(s
 
 def test_the_configuration_of_a_skill_with_tasks_is_chosen_already(empty):
     with serving(empty) as server, server.visit() as client:
-        for config in ("demo", "tasks/default"):
+        for config, year in (("demo", "1871"), ("tasks/default", "1872")):
             page = client.get("/new").text
             assert re.findall(r'<option[^>]*value="([^"]+)"[^>]* selected', page)[:1] == [config]
             name = next((empty / "skills").iterdir()).name
-            skillgit("tasks", "add", f"tasks/{name}.jsonl", "--prompt", "When?", "--answer", "1871", cwd=empty)
+            skillgit("tasks", "add", "--skill", name, "--prompt", f"Is it {year}?", "--answer", year, cwd=empty)
 
 
 def test_a_value_that_is_wrong_is_said_at_its_field_and_starts_nothing(served):

@@ -17,7 +17,7 @@ from skillgit.app.workspace.context import Context
 from skillgit.app.workspace.revision import resolve
 from skillgit.app.workspace.shipped_configurations import USUAL, shipped_file
 from skillgit.app.workspace.skill_choice import choose_skill, name_of
-from skillgit.app.workspace.skills_here import ADD, TASKS, own_tasks
+from skillgit.app.workspace.skills_here import ADD, own_tasks
 from skillgit.app.workspace.workspace import Workspace
 from skillgit.domain.cost import Caps
 from skillgit.domain.evaluation import Split
@@ -144,8 +144,8 @@ class Jobs:
         names = dict.fromkeys(name_of(path) for path in paths)
         choice = [name for name in names if own_tasks(self.context.directory, name)]
         if not choice:
-            file = quote(f"{TASKS}/{next(iter(names), 'NAME')}.jsonl")
-            raise NotFoundError(f"no skill {where} has reviewed tasks", hint=ADD.format(file))
+            hint = ADD.format(f"--skill {quote(next(iter(names), 'NAME'))}")
+            raise NotFoundError(f"no skill {where} has reviewed tasks", hint=hint)
         return tuple(choose_skill(name, paths, where=where) for name in choice)
 
     def _chosen(self, workspace: Workspace, word: str, paths: list[str]) -> str:

@@ -98,7 +98,7 @@ def plan_propose(context: Context, request: ProposeRequest) -> Plan:
             with Workspace(jobs.context) as workspace:
                 job = jobs.job(workspace, path)
                 tracked = refs.tracking(publication.remote.name, job.branch) if publication is not None else ""
-                facts[name] = _settled(jobs, workspace, job, tracked and workspace.repo.tip(tracked) or "")[2]
+                facts[name] = _settled(jobs, workspace, job, (tracked and workspace.repo.tip(tracked)) or "")[2]
                 caps = request.caps.beside(_counted(workspace, job.pin.run))
             if facts[name]:
                 continue

@@ -106,5 +106,5 @@ def train_hint(repo: Repo, skill: str = "") -> str:
         return f"skillgit train {choice}" if choice else "skillgit train"
     own = f"{name_of(path)}/{USUAL.rpartition('/')[2]}"
     if own not in shipped() or own == USUAL:
-        return ADD.format(quote(f"{TASKS}/{name_of(path)}.jsonl"))
+        return ADD.format(f"--skill {quote(name_of(path))}")
     return f"skillgit train {own} {choice}" if choice else f"skillgit train {own}"
