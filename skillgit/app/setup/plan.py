@@ -90,7 +90,7 @@ class Plan:
         known: Those of them that were made before and cost nothing.
         total: The sum of the stages.
         notes: What else the user should know, one sentence each.
-        exit_code: What the command ends with before its first call, and so does its dry run; 0 where it gets further.
+        exit_code: The code of an error before the first call; 0 without one.
     """
 
     command: str
@@ -100,7 +100,7 @@ class Plan:
     known: int = 0
     total: PlanTotal
     notes: tuple[str, ...] = ()
-    exit_code: ExitCode = ExitCode.OK
+    exit_code: int = ExitCode.OK
 
     @property
     def sentence(self) -> str:
