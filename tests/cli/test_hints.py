@@ -60,7 +60,12 @@ SITUATIONS = [
     ("shorten first/v0 --words 5", "--help", "shorten --help"),
     ("shorten first/v0 --words", "skillgit revert --to first/v0", ""),
     ("propose nothing", "skills of main: repo", "propose repo -n"),
-    ("propose repo", "skillgit promote", "runs", "git rm -rq skills/repo; git commit -qm gone"),
+    (
+        "propose repo",
+        "skillgit promote",
+        "runs",
+        "git rm -rq skills/repo; git -c user.name=A -c user.email=a@example.com commit -qm gone",
+    ),
     ("eval first/best --model no/x -n", "for a server of yours", "plugins"),
     ("train", "skillgit tasks add", "tasks add --skill repo --prompt Q --answer A"),
     ("train --run nope", "skillgit train CONFIG", "train demo --run nope -n"),
