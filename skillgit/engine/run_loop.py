@@ -320,7 +320,7 @@ class Trainer:
         stop = ""
         if outcome is not RunOutcome.CEILING and state.step < session.steps:  # a ceiling would say the same
             stop = stop_at_once(session, state) or stop_before_step(session, state)
-        words = outcome_words(session, state, outcome)
+        words = outcome_words(session, state, outcome, f" after {state.step} {'step' if state.step == 1 else 'steps'}")
         finish = finish_sentence(session, state, outcome, tests)
         loading, cuts = loading_and_cuts(state)
         sentences = (loading, finish, stop, cuts, placebo.sentence)
@@ -330,7 +330,7 @@ class Trainer:
             skill=session.skill_path,
             epoch=state.epoch,
             step=state.step,
-            title=f"{words} after {state.step} {'step' if state.step == 1 else 'steps'}",
+            title=words,
             why=" ".join(filter(None, sentences)),
             outcome=outcome,
             evaluations=tuple(result.evaluation.summary(version) for version, result in results.items()),
@@ -459,10 +459,10 @@ def is_chance(session: Session, state: RunState) -> bool:
     return best > first and may_be_chance(best - first, items, graded=session.rule.metric is not Metric.HARD)
 
 
-def outcome_words(session: Session, state: RunState, outcome: RunOutcome) -> str:
-    """Return the outcome, and that it may be chance where no test can tell."""
+def outcome_words(session: Session, state: RunState, outcome: RunOutcome, when: str = "") -> str:
+    """Return the outcome, ``when`` it came, and that it may be chance where no test can tell."""
     is_qualified = outcome is RunOutcome.IMPROVED and is_chance(session, state)
-    return f"{outcome.value}, {CHANCE}" if is_qualified else outcome.value
+    return f"{outcome.value}{when}{f', {CHANCE}' if is_qualified else ''}"
 
 
 def _selection_scores(session: Session, state: RunState) -> tuple[float, float]:

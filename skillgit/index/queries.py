@@ -6,14 +6,14 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from skillgit.domain.address import Address
+from skillgit.domain.address import Address, version_label
 from skillgit.domain.event_kinds import AddressKind, EventKind
 from skillgit.domain.rehearsal import rehearsal
 from skillgit.errors import RevisionNotFoundError
 from skillgit.index import item_queries
 from skillgit.index.log_filter import Selection, condition
 from skillgit.index.refresh import Index
-from skillgit.index.rows import ItemRow, LogRow, ProgressRow, RunRow, moment, typed
+from skillgit.index.rows import ItemRow, LogRow, ProgressRow, RunNote, RunRow, RunTag, moment, typed
 from skillgit.index.schema import KEY, SCORE
 from skillgit.lazy import loaded_on_use
 from skillgit.store import refs
@@ -223,45 +223,44 @@ def _first(rows: Iterable[LogRow]) -> LogRow | None:
 def _run_rows(index: Index, rows: list[dict[str, Any]], live: Mapping[str, int]) -> tuple[RunRow, ...]:
     tests = tested(index, {row["name"]: row["best_version"] for row in rows})
     of_people = {"tags": _tags(index), "notes": _notes(index)}
-    marks = ({name: texts.get(row["name"], "") for name, texts in of_people.items()} for row in rows)
+    marks = ({name: marks_of.get(row["name"], ()) for name, marks_of in of_people.items()} for row in rows)
     return tuple(_run_row(row | mark, live, tests.get(row["name"])) for row, mark in zip(rows, marks, strict=True))
 
 
-_MARKS = """
-    SELECT t.name, t.oid, COALESCE(e.run, '') FROM ref t LEFT JOIN event e ON e.oid = t.oid
-    WHERE t.run = '' AND t.name LIKE 'refs/tags/%' ORDER BY t.name"""
-
-
-def _tags(index: Index) -> dict[str, str]:
+def _tags(index: Index) -> dict[str, tuple[RunTag, ...]]:
     """Return run to its tags: see ``RunRow.tags``."""
-    tags: dict[str, str] = {}
-    for name, oid, run in index.select(_MARKS):
-        if run := run or _marked_run(index, oid):
-            tags[run] = f"{tags[run]} {refs.short(name)}" if run in tags else refs.short(name)
+    tags: dict[str, tuple[RunTag, ...]] = {}
+    marks = index.select("SELECT name, oid FROM ref WHERE run = '' AND name LIKE 'refs/tags/%' ORDER BY name")
+    events = {row.commit: row for row in rows_of_commits(index, [oid for _, oid in marks])} if marks else {}
+    for name, oid in marks:
+        run, version = (events[oid].run, events[oid].label) if oid in events else _marked_version(index, oid)
+        if run:
+            tags[run] = (*tags.get(run, ()), RunTag(version=version, name=refs.short(name)))
     return tags
 
 
-def _marked_run(index: Index, oid: str) -> str:
-    """Return the run of the version that is in the commit of a tag, or that this commit promotes; empty without one."""
+def _marked_version(index: Index, oid: str) -> tuple[str, str]:
+    """Return run and version that are in the commit of a tag, or that this commit promotes; empty without one."""
     try:
         commit = history_reader.resolve(index.repo, oid)
     except RevisionNotFoundError:  # a tag of a file, or of what is not here
-        return ""
-    run = index.value("SELECT run FROM event WHERE oid = ?", (commit,))
+        return "", ""
+    if (event := row_of_commit(index, commit)) is not None:
+        return event.run, event.label
     version = promotion.brought_version(index.repo, commit)
-    return str(run or (version[0] if version else ""))
+    return (version[0], version_label(version[1])) if version else ("", "")
 
 
-def _notes(index: Index) -> dict[str, str]:
+def _notes(index: Index) -> dict[str, tuple[RunNote, ...]]:
     """Return run to what people noted: see ``RunRow.notes``."""
     lines = version_queries.feedback_lines(index)
     feedback = notes.feedback_in(lines)[::-1] if lines else ()
     events = {row.commit: row for row in rows_of_commits(index, [entry.commit for entry in feedback])}
-    texts: dict[str, list[str]] = {}
+    texts: dict[str, tuple[RunNote, ...]] = {}
     for entry in feedback:
         if event := events.get(entry.commit):
-            texts.setdefault(event.run, []).append(f"{event.label}: {entry.text}")
-    return {run: " | ".join(own) for run, own in texts.items()}
+            texts[event.run] = (*texts.get(event.run, ()), RunNote(version=event.label, text=entry.text))
+    return texts
 
 
 def _run_row(row: dict[str, Any], live: Mapping[str, int], test: Tested | None) -> RunRow:

@@ -15,6 +15,28 @@ from skillgit.domain.statistics import CHANCE, may_be_chance
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RunTag:
+    """A tag of git on an event of a run."""
+
+    version: str  # the event's address within the run, as `v3`
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.name}@{self.version}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunNote:
+    """What someone noted on a version."""
+
+    version: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.version}: {self.text}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunRow:
     """One run in numbers."""
 
@@ -53,8 +75,8 @@ class RunRow:
     reused: int = 0  # answers that other commands had paid for
     unidentified: int = 0  # those of them of which no server was recorded
     rehearsal: str = ""  # which of its models are not language models; empty where all are
-    tags: str = ""  # the tags that people set on its versions, or on what promoted one, with blanks between them
-    notes: str = ""  # what people noted on its versions, the newest first, as `v3: text`, with ` | ` between them
+    tags: tuple[RunTag, ...] = ()  # those that people set on its events, or on what promoted a version
+    notes: tuple[RunNote, ...] = ()  # the newest first
 
     @property
     def remarks(self) -> tuple[str, ...]:

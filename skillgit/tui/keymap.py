@@ -55,7 +55,7 @@ KEYS: Final = (
     _key("command.log", "at", "Commands that were run", "app"),
     _key("remote.push", "P", "Push to another repository", "app"),
     _key("remote.pull", "p", "Pull from another repository", "app"),
-    _key("drafts.open", "D", "Review drafts of tasks", "app"),
+    _key("drafts.open", "D", "Review drafts of tasks", "app", footer="drafts"),
     _key("pane.1", "1", "Runs", "history"),
     _key("pane.2", "2", "History", "history"),
     _key("pane.3", "3", "Scores", "history"),
@@ -88,7 +88,7 @@ KEYS: Final = (
     _key("runs.sort", "O", "Sort the runs", "history", footer="sort"),
     _key("plot.axis", "a", "Plot by step, paid call or dollar", "history", footer="axis"),
     _key("run.summary", "r", "The run in short", "history", "event", footer="in short"),
-    _key("version.text", "t", "Whole text, and where each line comes from", "history", "event", footer="text"),
+    _key("version.text", "t", "Whole text, with each line's origin", "history", "event", footer="text"),
     _key("run.items", "m", "Items by versions", "history", "event", footer="items"),
     _key("run.cost", "dollar_sign", "What the run has cost", "history", "event", footer="cost"),
     _key("run.settings", "s", "Settings of the run", "history", "event"),
@@ -112,7 +112,7 @@ KEYS: Final = (
     _key("diff.less", "left_curly_bracket", "Less context", "diff"),
     _key("diff.next", "J", "Next hunk", "diff", footer="next hunk"),
     _key("diff.prev", "K", "Previous hunk", "diff"),
-    _key("items.filter", "f", "Only items that were fixed, broken, … in turn", "items", footer="filter"),
+    _key("items.filter", "f", "Only fixed, broken, … items, in turn", "items", footer="filter"),
     _key("compare.next", "tab", "Next view", "compare", footer="next view"),
     _key("compare.prev", "shift+tab", "Previous view", "compare"),
     _key("compare.swap", "s", "Swap sides", "compare", footer="swap"),
@@ -127,7 +127,7 @@ KEYS: Final = (
     _key("live.stop", "K", "Stop after this step", "live", footer="stop after this step"),
     _key("live.close", "q ctrl+q", "Close; training goes on", "live", footer="close"),
     _key(
-        *("screen.close", "q", "Close, back to the screen before"),
+        *("screen.close", "q", "Back to the screen before"),
         *("compare", "item", "event", "printed", "drafts"),
         footer="close",
     ),
@@ -156,6 +156,7 @@ FIRST: Final[Mapping[str, tuple[str, ...]]] = {
     "events": (
         *("history.mark", "history.compare", "find.open", "version.text", "run.items", "run.summary"),
         *("history.compare_base", "history.toggle_rejected", "version.checkout", "evidence.open", "copy.menu"),
+        "drafts.open",
     ),
     "card": (
         *("draft.accept", "draft.edit", "draft.drop", "draft.undo", "item.later", "item.earlier"),

@@ -26,7 +26,10 @@ with loaded_on_use():
 
 @dataclass(frozen=True, kw_only=True)
 class RunsRequest(OfSkill, OfPast):
-    """Runs that are being trained come before the others. KEY is name, skill, state, environment, model, optimizer,
+    """Runs that are being trained come before the others. Tags are git tags on versions of a run, and its releases:
+    best-yet@v5 is best-yet on v5. `skillgit note --list RUN` prints notes.
+
+    KEY is name, skill, state, environment, model, optimizer,
     score, gain, test, test-gain, steps, cost, calls, tokens, tag, note, started or updated; runs without such a value
     come last.
 
@@ -38,7 +41,12 @@ class RunsRequest(OfSkill, OfPast):
     sort: Annotated[str, Opt("Sort by KEY; -KEY for highest first", metavar="KEY")] = ""
     filters: Annotated[
         tuple[str, ...],
-        Opt("Only matching runs, e.g. score>.6 or part of a name", "--filter", metavar="CONDITION", tool="name"),
+        Opt(
+            "Only matching runs, e.g. score>.6 or part of a name (repeatable)",
+            "--filter",
+            metavar="CONDITION",
+            tool="name",
+        ),
     ] = ()
 
 
@@ -54,7 +62,9 @@ def _runs(session: VerbSession, request: RunsRequest) -> Answer[run_list.RunList
 
     def lines() -> Iterable[str]:
         return chain(
-            COLUMNS.lines(rows, session.screen, now=session.now), unfinished(making, session.screen, with_run=True)
+            COLUMNS.lines(rows, session.screen, now=session.now),
+            ["notes: skillgit note --list RUN"] if any(row.notes for row in rows) else (),
+            unfinished(making, session.screen, with_run=True),
         )
 
     document = {"unfinished": making}

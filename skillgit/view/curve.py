@@ -112,14 +112,23 @@ class Baseline(NamedTuple):
 
 NUMBERS: Final[Table[tuple[RunCurve, CurvePoint]]] = Table(
     columns=(
-        Column("", head="run", show=lambda row: row[0].run.name, only_if=lambda whole, _: len(whole) > 1),
+        Column("run", lambda row: row[0].run.name, head="run", only_if=lambda whole, _: len(whole) > 1),
         Column(
-            "", head="event", show=lambda row: Cell(row[1].row.label, link=("run", row[0].run.name, row[1].row.label))
+            *("event", lambda row: row[1].row.label, "event"),
+            show=lambda row: Cell(row[1].row.label, link=("run", row[0].run.name, row[1].row.label)),
         ),
-        Column("", head="at", show=lambda row: _amount(row[0].by, row[1].x), right=True),
-        Column("", head="its score", show=lambda row: event_marks.score(Entry.of_row(row[1].row)).strip(), right=True),
-        Column("", head="against", show=lambda row: numbers.score(_foot(row[1].row)), right=True),
-        Column("", head="run at", show=lambda row: numbers.score(row[1].score), right=True),
+        Column("by", lambda row: row[0].by),
+        Column("at", lambda row: row[1].x, head="at", show=lambda row: _amount(row[0].by, row[1].x), right=True),
+        Column(
+            *("score", lambda row: row[1].row.score, "its score"),
+            show=lambda row: event_marks.score(Entry.of_row(row[1].row)).strip(),
+            right=True,
+        ),
+        Column("bound", lambda row: row[1].row.bound),
+        Column("against", lambda row: _foot(row[1].row), head="against", right=True),
+        Column("run_score", lambda row: row[1].score, head="run at", right=True),
+        Column("low", lambda row: (row[1].interval or (None, None))[0]),
+        Column("high", lambda row: (row[1].interval or (None, None))[1]),
         Column(
             "",
             head="95 %",

@@ -55,11 +55,13 @@ def _has(name: str) -> Callable[[Sequence[RunRow], Surface], bool]:
 
 
 def _tags(row: RunRow) -> Cell:
-    return Cell(fit(row.tags, _TAGS), full=row.tags)
+    text = " ".join(map(str, row.tags))
+    return Cell(fit(text, _TAGS), full=text)
 
 
-def _note(row: RunRow) -> str:
-    return fit(one_line(row.notes), _NOTE)
+def _notes(row: RunRow) -> Cell:
+    """Return how many notes there are, and on a page what the newest say."""
+    return Cell(str(len(row.notes) or ""), full=fit(one_line(" | ".join(map(str, row.notes))), _NOTE))
 
 
 def _has_skills(rows: Sequence[RunRow], surface: Surface) -> bool:
@@ -145,14 +147,14 @@ RUNS: Final[Table[RunRow]] = Table(
         Column(
             "",
             test_gain,
-            head="gain",
+            head="test gain",
             show=lambda row: numbers.delta(test_gain(row)),
             right=True,
             key="test-gain",
             only_if=_has_test,
             rank=9,
         ),
-        Column("", head="v/×/◆", show=lambda row: f"{row.versions}/{row.rejected}/{row.merges}", right=True),  # noqa: RUF001
+        Column("versions", head="v/×/◆", show=lambda row: f"{row.versions}/{row.rejected}/{row.merges}", right=True),  # noqa: RUF001
         Column(
             "usd",
             head="spent",
@@ -163,12 +165,12 @@ RUNS: Final[Table[RunRow]] = Table(
             lack="a price, and tokens>N compares what was spent",
         ),
         Column("updated", head="age", right=True, key="updated", rank=6),
-        Column("", state, head="", show=outcome, key="state", text=True, rank=5),
+        Column("", state, head="state", show=outcome, key="state", text=True, rank=5),
         Column("target", head="models", show=_models, key="model", text=True, on=_PAGE),
         Column("optimizer", key="optimizer", text=True),
         Column("environment", head="environment", key="environment", text=True, on=_PAGE),
         Column("tags", head="tags", show=_tags, key="tag", text=True, only_if=_has("tags"), rank=10),
-        Column("notes", head="notes", show=_note, key="note", text=True, on=_PAGE, only_if=_has("notes")),
+        Column("notes", head="notes", show=_notes, key="note", text=True, on=_PAGE | _TERMINAL, only_if=_has("notes")),
         Column("calls", key="calls"),
         Column("", _tokens, key="tokens"),
         Column("started", key="started"),

@@ -111,6 +111,10 @@ class Column(Generic[R]):
     def value_of(self, row: R) -> Any:  # noqa: ANN401 - a column holds what it holds
         return self.value(row) if self.value is not None else attrgetter(self.name)(row)
 
+    def text_of(self, row: R) -> str:
+        """Return the value of a column of texts as filters look into it."""
+        return str(_joined(self.value_of(row))).casefold()
+
     def cells(self, rows: Sequence[R], whole: object, now: datetime | None) -> list[Cell]:
         """Return what people see of each of ``rows``: see :meth:`Table.drawn`."""
         show = self.show if self.among is None else self.among(whole)
@@ -189,7 +193,7 @@ class Table(Generic[R]):
     def _field(self, row: R, name: str) -> object:
         if name in self.computed:
             return self.computed[name].value_of(row)
-        return row[name] if isinstance(row, Mapping) else getattr(row, name)
+        return _joined(row[name] if isinstance(row, Mapping) else getattr(row, name))
 
     def drawn(
         self, rows: Sequence[R], surface: Surface, *, whole: object = None, now: datetime | None = None
@@ -244,6 +248,8 @@ class Table(Generic[R]):
                 return f"no {self.noun} has '{text}'"
             column = self.keys[condition.key]
             having = [row for row in rows if column.value_of(row) is not None]
+            if any(isinstance(column.value_of(row), tuple) for row in having):  # texts of people, too long to list
+                return f"no {column.key} contains '{condition.value}'"
             cells = [cell.text for cell in column.cells(having, rows, None)]
             texts = [*dict.fromkeys(cells if column.said is None else map(column.said, having))]
             more = " …" if texts[_NAMED:] else ""
@@ -259,12 +265,12 @@ class Table(Generic[R]):
         if condition is None:
             phrase = text.casefold()
             texts = [column for column in self.keys.values() if column.text]
-            return lambda row: any(phrase in column.value_of(row).casefold() for column in texts)
+            return lambda row: any(phrase in column.text_of(row) for column in texts)
         column = self.keys[condition.key]
         if column.text:
             if condition.sign != "=":
                 raise UsageError(f"{condition.key} is text and has no order", hint=f"{condition.key}=TEXT")
-            return lambda row: condition.value.casefold() in column.value_of(row).casefold()
+            return lambda row: condition.value.casefold() in column.text_of(row)
         tests = [(_SIGNS[sign], number) for sign, number in condition.numbers()]
 
         def matches(row: R) -> bool:
@@ -283,17 +289,17 @@ class Table(Generic[R]):
         column = self.keys[key]
         having = [row for row in rows if column.value_of(row) is not None]
         lacking = [row for row in rows if column.value_of(row) is None]
-
-        def rank(row: R) -> Any:  # noqa: ANN401 - all values of a column have one order
-            value = column.value_of(row)
-            return value.casefold() if column.text else value
-
+        rank = column.text_of if column.text else column.value_of
         return (*sorted(having, key=rank, reverse=sort.startswith("-")), *lacking)
 
 
 def pivot(heads: Sequence[str], show: Callable[[R, int], str | Cell], *, right: bool = True) -> tuple[Column[R], ...]:
     """Return a column for each of ``heads``, of which ``show`` says what a row has at its place."""
     return tuple(Column("", head=head, show=partial(_shown, show, at), right=right) for at, head in enumerate(heads))
+
+
+def _joined(value: Any) -> Any:  # noqa: ANN401 - a field of a row holds what it holds
+    return ",".join(map(str, value)) if isinstance(value, tuple) else value
 
 
 def _shown(show: Callable[[R, int], str | Cell], at: int, row: R) -> str | Cell:

@@ -20,7 +20,7 @@ RESULT = Harvested(
     sessions=2,
     turns=5,
     left_out={"of headless runs": 1},
-    not_drafted={"with too many or too large files": 1, "as follow-up, part of the request before": 3},
+    not_drafted={"with too many or too large files": 1, "as part of the previous request": 3},
     other_projects=3,
     redacted=4,
     places=("/r",),
@@ -57,7 +57,7 @@ def test_options_become_a_request(skillgit, fake):
         "    codex · used by user · correction · repeat · scored by command\n"
         "1 draft from 5 requests in 2 sessions\n"
         "prompts left out: 1 of headless runs\n"
-        "not drafted: 3 as follow-up, part of the request before · 1 with too many or too large files\n"
+        "not drafted: 3 as part of the previous request · 1 with too many or too large files\n"
         "records that are not known: 2 codex 9: new-kind\n"
         "3 other projects not read; --project DIR allows one\n"
         "4 different values taken out of the requests and their files\n"

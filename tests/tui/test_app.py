@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import sys
 
 import pytest
@@ -199,6 +200,8 @@ def test_help_lists_the_focused_keys_first_and_what_users_bound(visit, press, sa
         assert told.index("list.down") < told.index("history.mark") < told.index("app.quit")
         assert next(line for line in told.splitlines() if "history.mark" in line).split()[0] == "^k"
         assert "event:" in told
+        for name, key in keymap.BY_ID.items():
+            assert name not in told or re.search(rf"{re.escape(key.label)}  +{name}\b", told), name
         await press(pilot, "escape")
         assert isinstance(app.screen, HistoryScreen)
 

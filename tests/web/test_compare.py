@@ -102,9 +102,9 @@ def test_the_filter_different_shows_the_items_whose_outcome_or_answer_differs(re
         page.wait_for_url("**items=different**sort=item**")
         page.get_by_role("link", name="item", exact=True).click()
         page.wait_for_url("**sort=-item**")
-        page.get_by_label("question").check()
+        page.get_by_label("question").uncheck()
         page.get_by_role("button", name="Show").click()
-        page.wait_for_url("**hide=question**")
+        page.wait_for_url("**column=item&column=task_type&column=change**")
         assert "sort=-item" in page.url
         assert table.locator("tbody th").all_inner_texts() == different[::-1]
         assert "question" not in table.locator("thead").inner_text()

@@ -47,6 +47,14 @@ def test_tables_come_as_csv_and_all_runs_are_searched(client, repository):
     assert [(line["name"], line["best_score"]) for line in lines] == [
         (run["name"], str(run["best_score"])) for run in runs
     ]
+    for query in ("", "&within=1-3&by=step"):
+        page = parsed(client.get(f"/?show={RUN}{query}").text)
+        shown = [*rows(next(part for part in page.iter("details") if part.get("class") == "numbers"))]
+        lines = [*csv.DictReader(client.get(f"/curve.csv?show={RUN}{query}").text.splitlines())]
+        assert [(line["event"], f"{float(line['run_score']):.4f}".lstrip("0")) for line in lines] == [
+            (row[0], row[4]) for row in shown
+        ]
+        assert all(not line["low"] or float(line["low"]) < float(line["high"]) for line in lines)
 
 
 def test_filters_narrow_and_events_have_addresses(client, events):

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 FILES = {
     "/compare/items.csv",
+    "/curve.csv",
     "/events.csv",
     "/run/{run}/events.csv",
     "/runs.csv",

@@ -7,7 +7,7 @@ import shutil
 import httpx2
 import pytest
 from browser import DESK, NEEDS_CHROMIUM, window
-from program import new_repository, skillgit
+from program import git, new_repository, skillgit
 from read_page import by_id, number, parsed, rows, text
 from serving import OTHER, serving
 from trained_runs import RUN
@@ -23,12 +23,19 @@ def listed(repository, *words: str) -> list[dict]:
     return json.loads(skillgit("runs", *words, "--json", cwd=repository).out)["runs"]
 
 
+WORDS = [
+    *("skill", "steps", "score", "best_version", "gain", "test", "test-gain"),
+    *("versions", "cost", "updated", "state", "model", "environment"),
+]
+COLUMNS = "&".join(f"column={word}" for word in ["name", *WORDS])
+
+
 def names(client: httpx2.Client, address: str) -> list[str]:
     return [row[1] for row in rows(parsed(client.get(address).text))]
 
 
 def test_the_table_has_the_numbers_of_the_command(client, repository):
-    page = parsed(client.get("/").text)
+    page = parsed(client.get(f"/?{COLUMNS}").text)
     heads = [
         "tick",
         "run",
@@ -76,13 +83,42 @@ def test_sorting_and_filters_are_those_of_the_command(client, repository, query,
     assert "skillgit runs --" in answer
 
 
-def test_columns_are_left_out_and_links_keep_that(client):
-    page = parsed(client.get("/?hide=skill&hide=state&hide=name").text)
+@pytest.mark.parametrize("words", [(), ("model", "steps", "test-gain"), WORDS])
+def test_columns_are_chosen_by_their_headings_and_links_keep_the_choice(client, words):
+    asked = "&".join(f"column={word}" for word in ("name", *words))
+    page = parsed(client.get(f"/?{asked}" if words else "/").text)
     heads = [text(element) for element in page.iter("th") if element.get("scope") == "col"]
-    assert {"run", "steps", "models"} < set(heads)
-    assert not {"skill", "state"} & set(heads)
+    boxes = [label for label in page.iter("label") if (label[0].get("name")) == "column"]
+    assert [text(box) for box in boxes if box[0].get("checked") is not None] == [
+        head for head in heads if head not in {"run", "scores"}
+    ]
+    assert len({*heads}) == len(heads)
+    assert len(boxes) == len(WORDS)
     links = [element.get("href") for element in page.iter("a") if "sort=" in (element.get("href") or "")]
-    assert all("hide=skill&hide=state" in link for link in links)
+    assert all(set(re.findall(r"column=([\w-]+)", link)) == ({"name", *words} if words else set()) for link in links)
+
+
+@NEEDS_CHROMIUM
+def test_what_people_marked_is_in_sight_on_a_desk_and_on_a_phone(tmp_path, repository, browser):
+    copy = shutil.copytree(repository, tmp_path / "copy", ignore=shutil.ignore_patterns("serve"))
+    for name in ("stable-for-production", "second-opinion-asked", "v2-ok"):
+        git("tag", name, f"{RUN}/v1", cwd=copy)
+    skillgit("note", f"{RUN}/v1", "It should quote the passage before it answers. " * 4, cwd=copy)
+    with serving(copy) as server:
+        for width, is_card in ((1280, False), (390, True), (320, True)):
+            with window(browser, server, viewport={"width": width, "height": 800}) as (page, ear):
+                page.goto(f"{server.origin}/")
+                row = page.locator("tbody tr", has_text="stable-for-production@v1")
+                for head in ("best", "gain", "spent", "age", "state", "tags", "notes"):
+                    cell = row.locator(f"td[data-head={head}]")
+                    box = cell.bounding_box()
+                    assert 0 <= box["x"] < box["x"] + box["width"] <= width, (head, width)
+                    assert cell.evaluate("e => getComputedStyle(e, '::before').content") == (
+                        f'"{head}"' if is_card else "none"
+                    )
+                region = page.get_by_role("region", name="Table of runs")
+                assert region.evaluate("e => e.scrollWidth <= e.clientWidth")
+                assert ear.complaints == []
 
 
 def test_a_filter_that_means_nothing_is_explained(client):

@@ -38,7 +38,7 @@ class SessionSignal(StrEnum):
 class NotDrafted(StrEnum):
     """Why a request has no draft of its own."""
 
-    FOLLOW_UP = "as follow-up, part of the request before"
+    FOLLOW_UP = "as part of the previous request"
     OTHER_WORK = "without the skill"
     TAKEN_BACK = "taken back by a rewind"
     OLDER = "older than --since"

@@ -296,7 +296,7 @@ class CommandLogScreen(_TextDialog):
             yield Paragraph("\n".join(ran.output), "", indent=3)
 
 
-_KEYS, _LABELS = 14, 32  # columns of the keys, and of what they do
+_KEYS, _LABELS = 14, 2 + max(len(key.label) for key in keymap.KEYS)  # columns of the keys, and of what they do
 _WIDE = 84  # columns of a terminal from which on there is room for the ids
 
 
@@ -330,7 +330,7 @@ class HelpScreen(_TextDialog):
         yield Paragraph("Other words are looked up in titles, reasons and texts.", "", indent=3)
 
     def _line(self, key: keymap.Key, keys: tuple[str, ...]) -> Paragraph:
-        lead = f"   {' '.join(keys):<{_KEYS - 3}}"
+        lead = f"   {' '.join(keys):<{_KEYS - 4}} "
         if self.app.size.width < _WIDE:
             return Paragraph(key.label, "", indent=_KEYS, lead=lead)
-        return Paragraph(key.id, Style.FAINT, indent=_KEYS + _LABELS, lead=f"{lead}{key.label}")
+        return Paragraph(key.id, Style.FAINT, indent=_KEYS + _LABELS, lead=f"{lead}{key.label} ")

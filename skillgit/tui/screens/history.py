@@ -53,6 +53,8 @@ SETTLES: Final = 0.05
 _TITLES: Final = {"runs": "1 Runs", "events": "2 History", "scores": "3 Score", "detail": "0 Detail"}
 PANES: Final = tuple(_TITLES)
 _HIDING: Final = frozenset({"-tiny", "-narrow", "-short", "-full"})  # where panes are out of sight that have no keys
+_OF_RUNS: Final = ("copy", "editor", "evidence", "find", "history", "pager", "plot", "run", "version")
+"""What the ids of keys begin with that do something to a run, or to a part of it."""
 _ORDERS: Final = (
     ("n", "newest", "as they are"),
     ("s", "score", "-score"),
@@ -83,7 +85,7 @@ class HistoryScreen(VersionScreen):
         self._run, self._start = run, start
         self._overview: Overview | None = None
         self._sort = self._run_filter = ""
-        self._filters_runs = self._shown = False
+        self._filters_runs = self._shown = self._is_empty = False
         self._axis = Axis.STEP
         self._marked: LogRow | None = None
         self._rejected = self._slow = True
@@ -136,6 +138,10 @@ class HistoryScreen(VersionScreen):
     @property
     def current(self) -> LogRow | None:
         return self.events.current
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Say whether ``action`` is possible now: without runs nothing is that is done to one."""
+        return not (self._is_empty and action.startswith(_OF_RUNS)) and super().check_action(action, parameters)
 
     # the panes
 
@@ -218,6 +224,9 @@ class HistoryScreen(VersionScreen):
     def _show_overview(self, overview: Overview) -> None:
         self.events.checkout = overview.checkout
         self.name_panes(fresh=overview.fresh, unreadable=len(overview.failures))
+        if self._is_empty != (not overview.runs):
+            self._is_empty = not overview.runs
+            self.refresh_bindings()
         if not overview.runs:
             text = f"{overview.failures[0][0]}: {overview.failures[0][1]}" if overview.failures else "no runs yet"
             self.runs.tell("")

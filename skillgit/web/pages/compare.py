@@ -26,6 +26,7 @@ from skillgit.web.rendering import Answer, Page, Visit, download, page
 MOST: Final = 4  # sides of a comparison
 LISTED: Final = 100  # items of a page
 RULES: Final = 60
+OPTIONAL: Final = {"task_type": "type", "question": "question", "change": "change"}  # columns, with their headings
 SPENDING: Final = costs_by("run")
 
 
@@ -75,6 +76,7 @@ def compare_page(visit: Visit) -> Answer:
         listed=LISTED,
         rules_listed=RULES,
         RULE_CHANGES=RULE_CHANGES,
+        OPTIONAL=OPTIONAL,
     )
 
 
@@ -152,13 +154,14 @@ def chosen_items(visit: Visit) -> dict[str, Any]:
     groups = {name: [row for row in every if fits(row)] for name, fits in FACETS.items()}
     facet = visit.value("items")
     facet = facet if facet in groups else "different" if groups["different"] else "all"
-    hidden, sort = visit.values("hide"), visit.value("sort")
+    heads, sort = visit.values("column"), visit.value("sort")
+    hidden = OPTIONAL.keys() - heads if heads else ()
     way = {"rev": every_name, "items": facet, "sort": sort}
     table = output_table(names, lambda row, number: _leading(names, way, row, number))
     table = replace(
         table, columns=tuple(column for column in table.columns if column.name.rpartition(" ")[2] not in hidden)
     )
-    state = {"items": facet, "sort": sort, "hide": hidden, "view": visit.value("view")}
+    state = {"items": facet, "sort": sort, "column": heads, "view": visit.value("view")}
     counts = {name: len(rows) for name, rows in groups.items() if rows}
     rows = table.chosen(groups[facet], sort=sort)
     choice = {"names": names, "table": table, "rows": rows, "replies": replies, "counts": counts, "state": state}

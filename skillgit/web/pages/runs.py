@@ -27,8 +27,8 @@ from skillgit.verbs.log import LOG
 from skillgit.verbs.report import IN_SHORT, RUN_REPORT, ReportRequest, SummaryRequest
 from skillgit.verbs.runs import RUNS, RunsRequest
 from skillgit.view import log, numbers
+from skillgit.view.curve import NUMBERS, UNITS, Axis, Baseline, Range, course, overlaid
 from skillgit.view.curve import RUNS as CURVES
-from skillgit.view.curve import UNITS, Axis, Baseline, Range, course, overlaid
 from skillgit.view.runs import RUNS as LIST
 from skillgit.view.runs import state
 from skillgit.view.surface import UNICODE, Screen
@@ -39,6 +39,8 @@ SHOWN: Final = 30  # runs of a page
 EVENTS: Final = 60  # events of a page
 _OVERLAID: Final = 100  # points of each of several curves, besides new bests
 _CHOICES: Final = ("skill", "state", "environment", "model")
+_FIRST: Final = ("score", "gain", "cost", "updated", "state", "tag", "note", "test", "steps", "test-gain", "model")
+_ROOM: Final = 8  # columns besides the run's name, before anyone chooses them
 _SPARK: Final = (96, 26)
 _GRAPH: Final = 24  # columns of the graph of events
 _RULES: Final = 40
@@ -64,20 +66,18 @@ def runs_page(visit: Visit) -> Answer:
     listing = RUNS.ask(visit.workspace, request)
     if not listing.total and not listing.unreadable and visit.access.operates:
         return redirect(address("new"))
-    try:
-        by = Axis(visit.value("by", Axis.STEP))
-    except ValueError:
-        raise UsageError("curves run along steps, calls or dollars", hint=f"by={'|'.join(Axis)}") from None
-    names = shown_runs[:CURVES]
+    names, by = shown_runs[:CURVES], _axis(visit)
     lines = browse.curves(visit.workspace, names, by, within=within) if names else ()
     rows = listing.rows[offset : offset + SHOWN]
     columns, cells = LIST.drawn(rows, Surface.PAGE, now=visit.context.clock())
-    hidden = visit.values("hide")
-    visible = [number for number, column in enumerate(columns) if not number or column.word not in hidden]
+    heads = {column.word: column.head or column.key or "version" for column in columns[1:]}
+    usual = {*[word for word in _FIRST if word in heads][:_ROOM]}
+    choice = heads.keys() & visit.values("column") if visit.values("column") else usual
+    visible = [number for number, column in enumerate(columns) if not number or column.word in choice]
     query: dict[str, str | tuple[str, ...]] = {
         name: visit.value(name) for name in ("q", *_CHOICES, "sort") if visit.value(name)
     }
-    query |= {"hide": hidden} if hidden else {}
+    query |= {} if choice == usual else {"column": ("name", *(word for word in heads if word in choice))}
     states = sorted({state(row) for row in listing.rows} | {"running", "stopped"})
     return Page(
         "runs.html",
@@ -90,7 +90,8 @@ def runs_page(visit: Visit) -> Answer:
         query=query,
         columns=[columns[number] for number in visible],
         cells=[[row[number] for number in visible] for row in cells],
-        column_words=[column.word for column in columns[1:] if column.word],
+        heads=heads,
+        shown_columns=choice,
         sparks=sparks(browse.courses(visit.workspace, [row.name for row in rows])),
         choices=dict(zip(_CHOICES, (listing.skills, states, listing.environments, listing.models), strict=True)),
         chosen=shown_runs,
@@ -106,6 +107,21 @@ def runs_page(visit: Visit) -> Answer:
         left_out=max(0, len(shown_runs) - CURVES),
         most=CURVES,
     )
+
+
+@page("/curve.csv")
+def curve_file(visit: Visit) -> Answer:
+    """Give the numbers of the curves of the runs that ``show`` names."""
+    names, (within, _) = visit.values("show")[:CURVES], _view(visit)
+    lines = browse.curves(visit.workspace, names, _axis(visit), most=sys.maxsize, within=within)
+    return _csv("curve.csv", NUMBERS.csv([(line, point) for line in lines for point in line.points]))
+
+
+def _axis(visit: Visit) -> Axis:
+    try:
+        return Axis(visit.value("by", Axis.STEP))
+    except ValueError:
+        raise UsageError("curves run along steps, calls or dollars", hint=f"by={'|'.join(Axis)}") from None
 
 
 def _view(visit: Visit) -> tuple[Range | None, Baseline | None]:

@@ -13,7 +13,7 @@ from skillgit.tui.screens.dialogs import AskScreen, CopyScreen, NameScreen
 from skillgit.tui.screens.history import EventList, HistoryScreen
 from skillgit.tui.screens.item import ItemScreen
 from skillgit.tui.widgets.diff_view import DiffView
-from skillgit.tui.widgets.lines import FilterBar, FindBar
+from skillgit.tui.widgets.lines import FilterBar, FindBar, KeyLine
 
 RUN = "demo-20261121-abcd"
 
@@ -398,6 +398,9 @@ def test_no_runs_are_told_with_what_to_do(visit, tmp_path):
         for key in ("j", "enter", "w", "c", "b", "space", "y", "i", "l", "e", "x"):
             await pilot.press(key)
         assert isinstance(app.screen, HistoryScreen)
+        assert [binding.id for _, binding, _ in app.screen.query_one(KeyLine).placed()] == [
+            *("drafts.open", "app.help", "command.prompt", "app.quit")
+        ]
 
     visit(scenario, repo=Repo.init(tmp_path / "empty"))
 
