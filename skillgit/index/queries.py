@@ -222,7 +222,7 @@ def _first(rows: Iterable[LogRow]) -> LogRow | None:
 
 def _run_rows(index: Index, rows: list[dict[str, Any]], live: Mapping[str, int]) -> tuple[RunRow, ...]:
     tests = tested(index, {row["name"]: row["best_version"] for row in rows})
-    of_people = {"tags": _tags(index), "notes": _notes(index)}
+    of_people: dict[str, Mapping[str, tuple[object, ...]]] = {"tags": _tags(index), "notes": _notes(index)}
     marks = ({name: marks_of.get(row["name"], ()) for name, marks_of in of_people.items()} for row in rows)
     return tuple(_run_row(row | mark, live, tests.get(row["name"])) for row, mark in zip(rows, marks, strict=True))
 

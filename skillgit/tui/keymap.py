@@ -55,7 +55,7 @@ KEYS: Final = (
     _key("command.log", "at", "Commands that were run", "app"),
     _key("remote.push", "P", "Push to another repository", "app"),
     _key("remote.pull", "p", "Pull from another repository", "app"),
-    _key("drafts.open", "D", "Review drafts of tasks", "app", footer="drafts"),
+    _key("drafts.open", "D", "Review drafts of tasks", "app"),
     _key("pane.1", "1", "Runs", "history"),
     _key("pane.2", "2", "History", "history"),
     _key("pane.3", "3", "Scores", "history"),
