@@ -21,7 +21,7 @@ from io import FileIO
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-from skillgit.errors import NotFoundError, RevisionNotFoundError, UsageError
+from skillgit.errors import HistoryError, NotFoundError, RevisionNotFoundError, UsageError
 from skillgit.lazy import loaded_on_use
 
 with loaded_on_use():
@@ -211,7 +211,7 @@ def until_kept(repo: Folders, write: Callable[[], _T]) -> _T:
     while True:
         try:
             return write()
-        except (pygit2.GitError, KeyError, OSError, RevisionNotFoundError):
+        except (pygit2.GitError, KeyError, OSError, HistoryError, RevisionNotFoundError):
             unseen += not git_is_at_work(repo)
             if unseen == _TRIES or time.monotonic() > patience:
                 raise
