@@ -29,7 +29,7 @@ def test_a_cap_ends_the_process_with_a_document_and_the_run_goes_on(repository):
     assert (document["schema"], document["run"]) == ("skillgit.train/1", "small")
     assert (document["outcome"], document["exit_code"]) == ("budget", 7)
     assert document["sentence"].startswith("The run is not finished: ")
-    assert [row["label"] for row in document["report"]] == ["first", "best", "last"]
+    assert [row["label"] for row in document["report"]] == ["seed", "best", "last"]
     assert 40 < document["cost"]["calls"] <= 70
     assert document["next_commands"][0].endswith("--run small --max-calls N")
     assert ended.err.splitlines()[-1].startswith("hint: skillgit train demo")

@@ -25,7 +25,7 @@ from skillgit.view import diff, numbers
 from skillgit.view import event_marks as cells
 from skillgit.view.curve import NUMBERS, course, run_curve
 from skillgit.view.event_marks import Entry
-from skillgit.view.items import CHECKS, MARKS, TYPES, outcome_mark
+from skillgit.view.items import CHECKS, MARKS, TYPES, flip_counts, outcome_mark
 from skillgit.view.numbers import chance, delta, not_measured, plural, score
 from skillgit.view.plan import COST
 from skillgit.view.surface import UNICODE
@@ -232,6 +232,7 @@ FILTERS = {
     "duration": numbers.duration,
     "chance": chance,
     "mark": outcome_mark,
+    "flips": flip_counts,
     "glyph": glyph,
     "tone": lambda row: cells.style(Entry.of_row(row)).name.lower(),  # the colour that repeats what the sign says
     "made_of": cells.made_of,

@@ -81,6 +81,7 @@ KEYS: Final = (
     _key("history.mark", "w", "Mark for comparison", "history", footer="mark"),
     _key("history.compare", "c", "Compare with the marked one", "history", footer="compare"),
     _key("history.compare_base", "b", "Compare with its base", "history", footer="with base"),
+    _key("history.compare_best", "B", "Compare seed with best", "history", footer="seed with best"),
     _key("history.toggle_rejected", "x", "Show or hide rejected", "history", footer="rejected"),
     _key("history.toggle_slow", "o", "Show or hide slow updates", "history"),
     _key("history.graph", "ctrl+g", "Show or hide the graph", "history"),
@@ -146,6 +147,7 @@ FIRST: Final[Mapping[str, tuple[str, ...]]] = {
     "runs": (
         "list.open",
         "history.mark",
+        "history.compare_best",
         "runs.sort",
         "find.open",
         "run.summary",
@@ -154,9 +156,9 @@ FIRST: Final[Mapping[str, tuple[str, ...]]] = {
         "history.use",
     ),
     "events": (
-        *("history.mark", "history.compare", "find.open", "version.text", "run.items", "run.summary"),
-        *("history.compare_base", "history.toggle_rejected", "version.checkout", "evidence.open", "copy.menu"),
-        "drafts.open",
+        *("history.mark", "history.compare", "history.compare_best", "find.open", "version.text", "run.items"),
+        *("run.summary", "history.compare_base", "history.toggle_rejected", "version.checkout", "evidence.open"),
+        *("copy.menu", "drafts.open"),
     ),
     "card": (
         *("draft.accept", "draft.edit", "draft.drop", "draft.undo", "item.later", "item.earlier"),

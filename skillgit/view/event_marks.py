@@ -111,13 +111,13 @@ def sign(entry: Entry, screen: Screen) -> str:
 
 
 def score(entry: Entry) -> str:
-    """Return the score in seven columns; in brackets where it was not measured for this text, ``≤`` where stopped."""
+    """Return the score in columns; in brackets where it was not measured for this text, ``≤`` where stopped."""
     if entry.score is None:
         return ""
     text = numbers.score(entry.score.value)
     if entry.score.at_most:
         return f"{UNICODE.at_most}{text}"
-    return f" {text}" if entry.is_measured else f"({text})"
+    return f"{text:>6}" if entry.is_measured else f"({text})"
 
 
 def outcome(entry: Entry, screen: Screen) -> str:

@@ -161,7 +161,7 @@ def _attempts(attempts: Sequence[Attempt], screen: Screen) -> Iterator[str]:
     columns: tuple[Column[Attempt], ...] = (
         Column("name", head="", show=lambda row: Cell(row.name, Style.REJECTED if row.version is None else None)),
         Column("", head="", show=lambda row: pad(sign(row.outcome, screen, row.absence), 3, right=True)),
-        Column("", head="", show=lambda row: f"{numbers.score(row.outcome.value if row.outcome else None):<5}"),
+        Column("", head="", show=lambda row: numbers.score(row.outcome.value if row.outcome else None), right=True),
         Column("", head="", show=reply),
     )
     yield from Table(columns=columns).lines(attempts, screen)

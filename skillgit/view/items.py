@@ -40,19 +40,20 @@ class ChangeLook(NamedTuple):
 
 
 LOOKS: Final[dict[Change, ChangeLook]] = {
-    "fixed": ChangeLook(Style.ACCEPTED, UNICODE.passed, "fixed", "higher"),
-    "gained": ChangeLook(Style.ACCEPTED, "+", "gained", "higher"),
     "broken": ChangeLook(Style.REJECTED, UNICODE.rejected, "broken", "lower"),
     "lost": ChangeLook(Style.REJECTED, "-", "lost", "lower"),
+    "fixed": ChangeLook(Style.ACCEPTED, UNICODE.passed, "fixed", "higher"),
+    "gained": ChangeLook(Style.ACCEPTED, "+", "gained", "higher"),
     "not-measured": ChangeLook(Style.FAINT, UNICODE.dot, NOT_MEASURED),
     "missing": ChangeLook(Style.REVERTED, "?", "missing"),
     "fail": ChangeLook(Style.FAINT, UNICODE.rejected, "stable fail"),
     "pass": ChangeLook(Style.FAINT, UNICODE.passed, "stable pass"),
 }
 """What happened to items, in the order in which they are listed."""
+_RANKS: Final = {change: rank for rank, change in enumerate(LOOKS)}
 _HEAD, _TAIL = 200, 400  # characters of a prompt
 _ANSWER, _QUESTION, _REPLY = 80, 140, 28  # columns
-CHANGED: tuple[Change, ...] = ("fixed", "gained", "broken", "lost")
+CHANGED: tuple[Change, ...] = ("fixed", "gained", "broken", "lost")  # in the order in which they are counted
 
 
 def change_words(differs: Iterable[Difference]) -> dict[Change, str]:
@@ -61,13 +62,31 @@ def change_words(differs: Iterable[Difference]) -> dict[Change, str]:
     return {change: look.words if same else look.otherwise or look.words for change, look in LOOKS.items()}
 
 
+def in_order(rows: Iterable[ItemChange]) -> list[ItemChange]:
+    """Return items in the order of :data:`LOOKS`, those to which the same happened by their ids."""
+    return sorted(rows, key=lambda row: (_RANKS[row.change], row.item))
+
+
 def counted(counts: Iterable[tuple[Change, int]], differs: Iterable[Difference], *, all_: bool = True) -> list[str]:
     """Return how many items changed in which way; with ``all_`` also that none was fixed, or none was broken."""
-    labels, sums = change_words(differs), Counter[str]()
+    return [words for words, _ in _grouped(counts, differs, all_=all_)]
+
+
+def flip_counts(diff: ItemDiff) -> list[tuple[str, str]]:
+    """Return likewise for two versions, each count with the group of :data:`FACETS` that has just these, or ''."""
+    return list(_grouped(((kind, len(getattr(diff, kind))) for kind in CHANGED), diff.differs, all_=True))
+
+
+def _grouped(
+    counts: Iterable[tuple[Change, int]], differs: Iterable[Difference], *, all_: bool
+) -> Iterator[tuple[str, str]]:
+    labels, sums = change_words(differs), dict[str, Counter[Change]]()
     for change, count in counts:
-        sums[labels[change]] += count
-    always = {labels["fixed"], labels["broken"]} if all_ else set[str]()
-    return [f"{count} {word}" for word, count in sums.items() if count or word in always]
+        sums.setdefault(labels[change], Counter())[change] = count
+    for word, own in sums.items():
+        kinds = [kind for kind, count in own.items() if count]
+        if kinds or (all_ and word in {labels["fixed"], labels["broken"]}):
+            yield f"{own.total()} {word}", kinds[0] if len(kinds) == 1 else ""
 
 
 def differing(differs: Iterable[Difference], screen: Screen) -> Iterator[str]:
@@ -121,7 +140,7 @@ def flips(diff: ItemDiff, screen: Screen, words: Callable[[Sequence[str], Screen
     """Yield how two versions differ item by item; ``words`` says what items ask and were answered."""
     yield from differing(diff.differs, screen)
     yield headline(diff.a, diff.b, screen, diff)
-    rows = [row for kind in (*CHANGED, "missing") for row in diff.rows if row.change == kind]
+    rows = in_order(row for row in diff.rows if row.change in {*CHANGED, "missing"})
     if rows:
         yield ""
         yield from change_lines(rows, words([row.item for row in rows], screen), screen, diff)
@@ -241,9 +260,14 @@ class OutputRow:
 def outputs(
     pairs: Sequence[Sequence[ItemChange]], replies: Mapping[str, Sequence[ItemReply]], flaky: Collection[str] = ()
 ) -> Iterator[OutputRow]:
-    """Yield the items of ``pairs`` of the first version and another one each, with what the versions answered."""
-    sides = [{row.item: row for row in rows} for rows in pairs]
-    for item in sorted({*chain.from_iterable(sides)}):
+    """Yield the items of ``pairs`` of the first version and another one each, with what the versions answered.
+
+    Those come first that a version broke, as :data:`LOOKS` has it.
+    """
+    sides, ranks = [{row.item: row for row in rows} for rows in pairs], dict[str, int]()
+    for row in chain.from_iterable(pairs):
+        ranks[row.item] = min(_RANKS[row.change], ranks.get(row.item, len(_RANKS)))
+    for item in sorted(ranks, key=lambda item: (ranks[item], item)):
         rows = [side.get(item) for side in sides]
         present = [row for row in rows if row is not None]
         before = next((row.before for row in present if row.before is not None), None)
@@ -397,12 +421,16 @@ def sums(diff: ItemDiff, screen: Screen, examples: int = 0) -> str:
             phrase = screen.paint(Style.FAINT, f" ({one_line(' '.join(names[:examples]))}{more})")
             count = f"{len(names)} {label}"
             parts.append((screen.paint(style, count) if names else count) + (phrase if names and examples else ""))
-    parts += [f"{len(diff.stable_pass)} stable pass", f"{len(diff.stable_fail)} stable fail"]
+    return screen.dotted([*parts, *unchanged(diff, screen)])
+
+
+def unchanged(diff: ItemDiff, screen: Screen) -> Iterator[str]:
+    """Yield how many items stayed as they were, and how many cannot be compared."""
+    yield from (f"{len(diff.stable_pass)} stable pass", f"{len(diff.stable_fail)} stable fail")
     if diff.not_measured:
-        parts.append(screen.paint(Style.FAINT, f"{len(diff.not_measured)} of {len(diff.rows)} {NOT_MEASURED}"))
+        yield screen.paint(Style.FAINT, f"{len(diff.not_measured)} of {len(diff.rows)} {NOT_MEASURED}")
     if diff.missing:
-        parts.append(screen.paint(Style.REVERTED, f"{len(diff.missing)} missing"))
-    return screen.dotted(parts)
+        yield screen.paint(Style.REVERTED, f"{len(diff.missing)} missing")
 
 
 def chance_words(diff: ItemDiff) -> str:

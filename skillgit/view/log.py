@@ -219,7 +219,8 @@ EVENTS: Final[Table[LogRow]] = Table(
 )
 _TITLE_WIDTH = 40
 _TITLE_LEAST = 16
-_SPACES = 6  # columns between graph, scores, title and age
+_SPACES = 3  # columns between graph, scores, title and age
+_FRONT = 20  # columns of label, score and difference, with the space behind them
 _EVENT_REST = 33  # columns of an event's line besides its title: sign, label, scores, commit and the space between them
 
 
@@ -262,7 +263,7 @@ def log_lines(
     for cell, before, text, after, name in zip(drawing.rows, fronts, texts, backs, names, strict=True):
         title = fit(text, room, screen.glyphs.ellipsis)
         label = screen.paint(Style.FAINT, title[: len(name)]) + title[len(name) :]
-        yield LogLine(f"{cell.row} {before}   {pad(label, room)}  {after}".rstrip(), cell.below)
+        yield LogLine(f"{cell.row} {before}{pad(label, room)}  {after}".rstrip(), cell.below)
 
 
 def with_changes(lines: Iterable[LogLine], changes: Iterable[bytes], screen: Screen) -> Iterator[str | bytes]:
@@ -301,7 +302,8 @@ def _names(rows: Sequence[LogRow], flips: Mapping[str, str], *, runs: bool) -> l
 
 
 def front(entry: Entry) -> str:
-    return f"{entry.label:<4}{cells.score(entry):<7}{cells.delta(entry):<6}"
+    """Return label, score and difference, in columns that hold all but a difference of 1 with space behind it."""
+    return f"{f'{entry.label:<4}{cells.score(entry):<7}{cells.delta(entry)}':<{_FRONT}}"
 
 
 def back(row: LogRow, screen: Screen, now: datetime) -> str:
@@ -332,4 +334,4 @@ def event_line(entry: Entry, commit: str, screen: Screen, *, columns: int = 0) -
     title = cells.title(entry)
     room = max(_TITLE_LEAST, min(_TITLE_WIDTH, columns - _EVENT_REST)) if columns else max(_TITLE_WIDTH, width(title))
     text = pad(fit(title, room, screen.glyphs.ellipsis), room)
-    return f"{sign}  {front(entry)}   {text}  {screen.paint(Style.OID, numbers.short(commit))}"
+    return f"{sign}  {front(entry)}{text}  {screen.paint(Style.OID, numbers.short(commit))}"

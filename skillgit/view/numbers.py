@@ -21,11 +21,8 @@ OID_LENGTH = 7
 
 
 def score(value: float | None) -> str:
-    """Return a score in five columns: ``.7250``, ``1.000``; nothing for none."""
-    if value is None:
-        return ""
-    text = f"{value:.4f}"
-    return text[1:] if text.startswith("0.") else f"{value:.3f}"
+    """Return a score with four digits after the point: ``.7250``, ``1.0000``; nothing for none."""
+    return "" if value is None else f"{value:.4f}".removeprefix("0")
 
 
 def solved(count: int | None, n: int) -> str:

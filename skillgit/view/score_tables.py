@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 _TITLE_LEAST = 12
-_CHECK_WIDTH, _SCORE_WIDTH = 48, 7
+_CHECK_WIDTH, _SCORE_WIDTH = 48, 8
 _MARKS: Final[dict[Difference, tuple[str, str]]] = {
     "items": ("*", "measured on other items than the run's"),
     "environment": ("!", "measured in another version of the environment"),
@@ -170,7 +170,8 @@ def lines(
     # a cell takes the columns of a full score if all versions fit so, else those of a short one
     bounds = any(column.bound is not None for column in table.columns)
     label_width = max(width(column.name) for column in table.columns)
-    cell_width = max(label_width, 6 if bounds else _FULL)
+    full_width = max(_FULL, *(width(_score(column, screen, short=False)) for column in table.columns))
+    cell_width = max(label_width, full_width)
     if screen.width and not every and len(table.columns) * (cell_width + 1) > max(1, room):
         cell_width = max(label_width, 4 if bounds else 3)
     fitting = max(2, max(1, room) // (cell_width + 1)) if screen.width and not every else 0
@@ -192,7 +193,7 @@ def lines(
         kind = screen.paint(Style.FAINT, pad(line.task_type, type_width))
         text = screen.paint(Style.FAINT, fit(screen.encodable(question), spare, screen.glyphs.ellipsis))
         yield f"{pad(label, name_width)}  {kind}  {signs}  {pad(after, side_width)}  {text}".rstrip()
-    scores = row([_score(column, screen, short=cell_width < _FULL) for _, column in columns])
+    scores = row([_score(column, screen, short=cell_width < full_width) for _, column in columns])
     yield f"{screen.paint(Style.STRONG, pad('score', name_width))}  {' ' * type_width}  {scores}"
     yield ""
     yield from _legend(table, len(columns), screen)

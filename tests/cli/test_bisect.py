@@ -101,7 +101,7 @@ def test_a_range_says_what_is_missing_and_how_to_narrow_it():
     shown = list(bisect_lines(bisected(), Screen(), sample.NOW))
     assert shown[0] == "one of v4 to v7 broke q1; 3 versions between v3 and v7 were not measured on it"
     assert shown[-1] == "next: skillgit items r/v3..r/v7 --item q1 --measure"
-    assert shown[2].split() == ["v3", "✓", "1.000", "1063", "ft", "correct"]
+    assert shown[2].split() == ["v3", "✓", "1.0000", "1063", "ft", "correct"]
     two = list(bisect_lines(bisected(suspects=("v6", "v7")), Screen(), sample.NOW))
     assert two[0] == "one of v6 to v7 broke q1; 1 version between v3 and v7 was not measured on it"
 

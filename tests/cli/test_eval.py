@@ -80,9 +80,9 @@ TEXT = """\
 searchqa · target offline/target · seed 42
 
 test  40 items
-      scored         hard  95 %             soft  95 %
-v8     38/40        .7500  .3750 to 1.000  .7500  .3750 to 1.000
-none   38/40  .5000 19/38  .2500 to 1.000  .5000  .2500 to 1.000
+      scored         hard  95 %              soft  95 %
+v8     38/40        .7500  .3750 to 1.0000  .7500  .3750 to 1.0000
+none   38/40  .5000 19/38  .2500 to 1.0000  .5000  .2500 to 1.0000
 
 task type, hard  items     v8   none
 date                10  .7500  .5000

@@ -28,7 +28,7 @@ TRAINED = Trained(
     exit_code=ExitCode.OK,
     resumed=False,
     report=(
-        ReportRow(label="first", version=0, selection=0.55, test=0.54),
+        ReportRow(label="seed", version=0, selection=0.55, test=0.54),
         ReportRow(label="best", version=8, selection=0.75, test=0.71),
         ReportRow(label="last", version=9, selection=0.75, test=None),
     ),
@@ -40,10 +40,10 @@ TRAINED_TEXT = """\
 searchqa-20261121-7k2m  improved
 v8 scores .7500 on selection, .2000 more than the seed.
 
-           selection hard  test hard
-first  v0           .5500      .5400
-best   v8           .7500      .7100
-last   v9           .7500       none
+          selection hard  test hard
+seed  v0           .5500      .5400
+best  v8           .7500      .7100
+last  v9           .7500       none
 
 cost  212 calls · 481k in (37% cached, 45% of the target's) · 40k out · $0.84 · 3 min
 next  skillgit log --graph

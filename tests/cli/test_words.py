@@ -14,14 +14,14 @@ from skillgit.view.text import apart
 
 
 @pytest.mark.parametrize(
-    ("value", "shown"), [(0.725, ".7250"), (1.0, "1.000"), (0.0, ".0000"), (0.99999, "1.000"), (None, "")]
+    ("value", "shown"), [(0.725, ".7250"), (1.0, "1.0000"), (0.0, ".0000"), (0.99999, "1.0000"), (None, "")]
 )
-def test_scores_have_five_columns(value, shown):
+def test_scores_have_four_digits_after_the_point(value, shown):
     assert numbers.score(value) == shown
 
 
 @pytest.mark.parametrize(
-    ("value", "shown"), [(0.025, "+.0250"), (-0.05, "-.0500"), (0.0, "+.0000"), (1.0, "+1.000"), (None, "")]
+    ("value", "shown"), [(0.025, "+.0250"), (-0.05, "-.0500"), (0.0, "+.0000"), (1.0, "+1.0000"), (None, "")]
 )
 def test_differences_carry_their_sign(value, shown):
     assert numbers.delta(value) == shown

@@ -79,6 +79,11 @@ def scale(places: dict[float, float]):
     return lambda place: at + (float(place) - low) / ((high - low) or 1) * (stop - at)
 
 
+def cut(curve):
+    """Return the first half of a curve."""
+    return replace(curve, points=curve.points[: len(curve.points) // 2 + 1])
+
+
 @pytest.mark.parametrize(
     ("steps", "outcome", "within"),
     [(1, "", None), (5, "improved", None), (410, "improved", None), (410, "", None), (410, "improved", (100, 140))],
@@ -88,7 +93,7 @@ def test_a_drawing_has_all_of_its_run_and_nothing_that_is_not_in_its_table(conte
     if within is not None:
         curve = run_curve(curve.run, [CurveRow(p.row, p.score, 20, 0, 0.0) for p in curve.points], 0, within=within)
     template = environment().get_template("curve.html").make_module({})
-    for drawings in (course(curve, within, Baseline("other/v1", 0.3)), overlaid([curve, curve], within)):
+    for drawings in (course(curve, within, Baseline("other/v1", 0.3)), overlaid([curve, cut(curve)], within)):
         page = parsed(f"<!DOCTYPE html><title>curve</title>{template.plot(drawings, 'name', 'title')}")
         cells = [row[-6:] for row in rows(page)]
         standings = {float(row[4]) for row in cells}
@@ -106,15 +111,18 @@ def test_a_drawing_has_all_of_its_run_and_nothing_that_is_not_in_its_table(conte
                     share = (float(corners[-1][2]) - left) / (right - left)
                     begin, end = map(float, svg.get("data-ends").split())
                     assert begin == 0
-                    assert begin + share * (end - begin) == pytest.approx(steps, abs=1), "and ends where the run does"
+                    ends = [pytest.approx(steps if line is lines[0] else steps // 2, abs=1)]
+                    assert [begin + share * (end - begin)] == ends, "and ends where the run does"
                     assert (end > steps + 80) is (not outcome and line.get("class") == "line"), "with the steps to come"
             marks = list(svg.iter("use"))
             assert marks
             assert {round(score(one.get("y")), 2) for one in marks} <= own
-            for leader in (one for one in svg.iter("path") if one.get("class") == "lead-out"):
-                assert min(map(float, re.findall(r"[ML]([\d.]+)", leader.get("d")))) > right, "no label is data"
-            for label in svg.iter("text"):
-                if label.get("class") == "run-label":
-                    assert float(label.get("x")) > right
+            classes = {
+                name: [one for one in svg.iter() if one.get("class") == name] for name in ("lead-out", "run-label")
+            }
+            for leader, label, line in zip(*classes.values(), lines if classes["run-label"] else (), strict=True):
+                begin, stop = map(float, re.findall(r"[ML]([\d.]+)", leader.get("d")))
+                end = float(line.get("d").rpartition("H")[2])
+                assert end < begin < stop < float(label.get("x")) < end + 20, "its name is at its end, behind its data"
         kept = {float(row[4]) for row in cells}
         assert {max(p.score for p in curve.points), min(p.score for p in curve.points)} <= kept, "extremes stay"

@@ -21,6 +21,8 @@ from skillgit.view.items import FACETS, outputs
 from skillgit.web.rendering import address
 
 ROW = re.compile(r'<tr><th scope="row">(.*?)</th>(.*?)</tr>', re.DOTALL)
+LISTED = ("broken", "lost", "fixed", "gained")
+COUNT = re.compile(r'<a href="(/compare[^"]*items=(\w+)#items)">(\d+) (\w+)</a>')
 LINK = re.compile(r'href="(/run/[^"]+/items/([^"?]+)\?[^"]*)"')
 
 
@@ -49,13 +51,33 @@ def test_two_versions_differ_as_the_command_says(repository, client):
     told = printed(repository, "diff", *sides, "--items")
     for kind in ("fixed", "gained", "broken", "lost"):
         assert listed(compared(client, *sides, items=kind)) == told[kind]
-    assert listed(compared(client, *sides, items="all")) == [row["item"] for row in told["items"]]
-    assert listed(compared(client, *sides, items="all", sort="-item")) == [row["item"] for row in told["items"]][::-1]
-    assert skillgit("diff", *sides, "--items", cwd=repository).out.splitlines()[-1].split(" · ")[0] in page
+    every = [row["item"] for row in told["items"]]
+    first = [item for kind in LISTED for item in told[kind]]
+    assert listed(compared(client, *sides, items="all")) == [*first, *(item for item in every if item not in first)]
+    assert listed(compared(client, *sides, items="all", sort="-item")) == every[::-1]
     assert f"skillgit diff {sides[0]} {sides[1]} --items" in page
     rules = printed(repository, "diff", *sides, "--rules")
     changes = re.findall(r'<span class="change">(\w+)</span>', page)
     assert changes == [row["change"] for row in rules["rules"]]
+
+
+def test_each_count_of_a_comparison_leads_to_as_many_items(repository, client):
+    events = printed(repository, "log", RUN)["events"]
+    best = next(row["version"] for row in events if row["is_best"])
+    pair = f"{RUN}/v0", f"{RUN}/v{best}"
+    told = printed(repository, "diff", *pair, "--items")
+    every = {kind: len(told[kind]) for kind in ("fixed", "broken") if told[kind]}
+    assert every
+    read = lambda path: COUNT.findall(html.unescape(client.get(path).text))  # noqa: E731 - used twice
+    shown = [read(f"/run/{RUN}"), read(address("compare", rev=pair))]
+    assert [{kind: int(count) for _, kind, count, _ in counts} for counts in shown] == [every, every]
+    labels = {"versioned": "v{version}", "rejected": "r{step}"}
+    names = [labels[row["kind"]].format(**row) for row in events if row["kind"] in labels]
+    shown += [read(f"/run/{RUN}/{name}") for name in names]
+    assert any(shown[2:])
+    for link, kind, count, word in (found for counts in shown for found in counts):
+        assert kind == word
+        assert len(listed(html.unescape(client.get(link.partition("#")[0]).text))) == int(count)
 
 
 def test_every_link_to_an_item_carries_the_pair_that_is_shown(client):
@@ -91,13 +113,15 @@ def differing(repository, *sides) -> list[str]:
 def test_the_filter_different_shows_the_items_whose_outcome_or_answer_differs(repository, served, browser, tmp_path):
     sides = f"{RUN}/v0", f"{RUN}/v1"
     different = differing(repository, *sides)
+    told = {row["item"]: row for row in printed(repository, "diff", *sides, "--items")["items"]}
     assert 0 < len(different) < len(printed(repository, "diff", *sides, "--items")["items"])
     with window(browser, served, viewport=DESK) as (page, ear):
         page.goto(served.origin + address("compare", rev=sides, items="all"))
         page.get_by_role("link", name=re.compile("^different")).click()
         page.wait_for_url("**items=different**")
         table = page.get_by_role("region", name="Items of the comparison")
-        assert table.locator("tbody th").all_inner_texts() == different
+        order = sorted(different, key=lambda item: [*LISTED, told[item]["change"]].index(told[item]["change"]))
+        assert table.locator("tbody th").all_inner_texts() == order
         page.get_by_role("link", name="item", exact=True).click()
         page.wait_for_url("**items=different**sort=item**")
         page.get_by_role("link", name="item", exact=True).click()
@@ -114,7 +138,6 @@ def test_the_filter_different_shows_the_items_whose_outcome_or_answer_differs(re
         assert ear.complaints == []
     rows = list(csv.DictReader((tmp_path / "items.csv").read_text(encoding="utf-8").splitlines()))
     assert [row["item"] for row in rows] == different[::-1]
-    told = {row["item"]: row for row in printed(repository, "diff", *sides, "--items")["items"]}
     for row in rows:
         attempts = {own["name"]: own for own in printed(repository, "items", RUN, "--item", row["item"])["attempts"]}
         assert [float(row[side]) for side in sides] == [told[row["item"]][end] for end in ("before", "after")]
@@ -171,7 +194,7 @@ def test_a_comparison_with_itself_says_so_and_each_change_names_its_pair(client)
     assert [re.sub("<[^>]+>", "", head) for head in heads[:8]] == [
         *("item", "type", "question", "v0", "v1", "v2", "v0 → v1", "v0 → v2")
     ]
-    assert page.count("Nothing else that is recorded") == 1
+    assert page.count("Only the text differs") == 1
 
 
 @NEEDS_CHROMIUM

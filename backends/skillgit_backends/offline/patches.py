@@ -95,7 +95,7 @@ def merged(form: ProposalForm, *, within_budget: bool = False) -> Callable[[Brie
         edits = _joined(groups, document)
         edits = _chosen(briefing, edits) if within_budget else edits
         count = sum(len(changes) for _, changes in groups)
-        reasoning = f"{count} proposals; {len(edits)} different ones stay, by support."
+        reasoning = f"Merging {count} proposals by support left {len(edits)} distinct."
         title = title_of_edits(edits, "small changes" if edits else "no change")
         return {"title": title, "reasoning": reasoning, **form.write(edits, document, reasoning)}
 

@@ -230,7 +230,7 @@ class _Proposing:
         report = self._judge(job.pin.base, commit)
         if self._gain(report) is None:
             return
-        first, last = ("none" if row.selection is None else f"{row.selection:.4f}" for row in (rows["first"], best))
+        first, last = ("none" if row.selection is None else f"{row.selection:.4f}" for row in (rows["seed"], best))
         cost = training.cost
         facts = {
             "selection": f"{last}, was {first}; these items chose the version",

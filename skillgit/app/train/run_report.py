@@ -69,7 +69,7 @@ UNFINISHED: dict[RunOutcome, ExitCode] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportRow:
-    label: str  # ``first``, ``best`` or ``last``
+    label: str  # ``seed``, ``best`` or ``last``
     version: int
     selection: float | None  # its score on the selection split under the gate's metric; None if it was not measured
     test: float | None  # its score on the test split under the same metric; None if it was not measured
@@ -84,7 +84,7 @@ class Trained:
     sentence: str
     exit_code: ExitCode
     resumed: bool
-    report: tuple[ReportRow, ...]  # first, best and last version with their scores; none if there is no version yet
+    report: tuple[ReportRow, ...]  # seed, best and last version with their scores; none if there is no version yet
     metric: str
     cost: Cost  # what the run cost in all, what is not recorded yet included, but for its time
     next_commands: tuple[str, ...]
@@ -183,7 +183,7 @@ def unfinished(
 
 def _report(session: Session, state: RunState, tests: dict[int | None, float]) -> tuple[ReportRow, ...]:
     rows = []
-    for label, version in (("first", 0), ("best", state.best), ("last", state.version)):
+    for label, version in (("seed", 0), ("best", state.best), ("last", state.version)):
         evaluation = state.known_evaluation(version)
         score = None if evaluation is None else session.score(state, version)
         loads = None if evaluation is None else evaluation.loads

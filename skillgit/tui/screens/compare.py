@@ -81,10 +81,10 @@ class CompareScreen(SearchScreen):
 
     action_screen_close = SearchScreen.action_screen_back
 
-    def __init__(self, a: str, b: str) -> None:
+    def __init__(self, a: str, b: str, view: str = VIEWS[0]) -> None:
         super().__init__()
         self.a, self.b = a, b
-        self.view = VIEWS[0]
+        self.view = view
         self._around = CONTEXT
         self._sides: tuple[LogRow | None, LogRow | None] = (None, None)
         self._items: ItemDiff | None = None

@@ -370,6 +370,7 @@ class HistoryScreen(VersionScreen):
     def _show_event(self) -> None:
         self._waiting = None
         row = self.current
+        self.refresh_bindings()
         if row is not None:
             if not self._overlays:
                 self.query_one(ScorePlot).point_at(row)
@@ -432,10 +433,23 @@ class HistoryScreen(VersionScreen):
 
     def action_history_compare_base(self) -> None:
         row = self.current
-        if row is not None and row.base is None:
-            self.notify("it has no base", severity="warning")
-        elif row is not None:
+        if row is not None:
             self.app.push_screen(compare.CompareScreen(f"{row.run}/{version_label(row.base)}", str(row.address)))
+
+    def action_history_compare_best(self) -> None:
+        """Show the items of the seed and of the run's best version, those first that training broke."""
+        run = self.runs.current
+        if run is not None:
+            best = f"{run.name}/{version_label(run.best_version)}"
+            self.app.push_screen(compare.CompareScreen(f"{run.name}/v0", best, "items"))
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool:  # noqa: ARG002 - Textual's
+        """Offer a comparison where it has two sides."""
+        if action == "history_compare_base":
+            return self.current is not None and self.current.base is not None
+        if action == "history_compare_best":
+            return self.runs.current is not None and bool(self.runs.current.best_version)
+        return True
 
     def action_history_toggle_rejected(self) -> None:
         self._rejected = not self._rejected
@@ -600,12 +614,13 @@ def event_row(
 ) -> Painted:
     """Return the parts of an event's row; its ``sign`` is drawn by itself where there is no graph."""
     entry, wide = Entry.of_row(row), ink.width >= _DELTA_FROM
-    delta = f"{numbers.delta(entry.delta) if entry.is_measured else '':<7}"
+    score = f"{ink.encodable(cells.score(entry)):<{7 if ink.unicode else 8}}"
+    delta = f"{cells.delta(entry) + ' ':<{(14 if ink.unicode else 15) - len(score)}}"
     front = (
         Part(ink.glyphs.running if is_marked else " ", Style.REVERTED),
         *(sign or (Part(f"{cells.glyph(entry, ink.glyphs)} ", cells.style(entry)),)),
         Part(f"{entry.label:<4}", Style.STRONG if row.version is not None else ""),
-        Part(f"{ink.encodable(cells.score(entry)):<{7 if ink.unicode else 8}}", cells.style(entry)),
+        Part(score, cells.style(entry)),
         *([Part(delta, Style.FAINT)] if wide else []),
         *([Part(f"{one_line(row.run)}  ", Style.FAINT)] if with_run else []),
     )

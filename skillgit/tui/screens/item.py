@@ -31,6 +31,7 @@ from skillgit.tui.widgets.painted_lines import (
     rendered,
 )
 from skillgit.verbs.items import ITEM_STORY, ITEM_TRAJECTORY, Attempt, ItemStory, ItemTrajectory
+from skillgit.view import numbers
 from skillgit.view.item import who_solves
 from skillgit.view.score_tables import sign
 from skillgit.view.surface import Screen, Style
@@ -145,7 +146,7 @@ class ItemScreen(SearchScreen):
         yield VersionStrip(id="strip")
         yield OneLine(id="outcome")
         with Container(id="both"):
-            for side in ("chosen", "base"):
+            for side in ("base", "chosen"):  # the older one on the left
                 with Vertical(id=side, classes="trajectory"):
                     yield OneLine(id=f"{side}-title", fill="─")
                     yield TrajectoryView(id=f"{side}-turns")
@@ -271,7 +272,7 @@ def _scores(attempt: Attempt) -> str:
         )
     if cell.hard is None or cell.soft is None:
         return "failed to evaluate"
-    text = f"hard {cell.hard:g}  soft {cell.soft:.2f}"
+    text = f"hard {numbers.score(cell.hard)}  soft {numbers.score(cell.soft)}"
     if cell.noted:
         return f"{text}  measured after the run"
     return text if cell.measured else f"({text})  inherited"

@@ -138,7 +138,7 @@ def ticks(first: float, last: float, most: int) -> Iterator[float]:
     yield from (number * apart for number in range(ceil(first / apart), floor(last / apart) + 1))
 
 
-_AXIS = 7  # columns of the numbers and the line at the left
+_AXIS = 8  # columns of the numbers and the line at the left
 _LEAST_ROWS = 3
 _ROWS_APART = 4  # rows between two numbers at the left, where there are many
 _TICK = 12  # columns between two numbers below, at least
@@ -199,13 +199,13 @@ class ScorePlot(Widget, can_focus=True):
         text = Text(no_wrap=True, end="")
         for y in range(rows):
             score = numbers.score(scale.score(y)) if y in (label_rows if high > low else {rows // 2}) else ""
-            text.append(f"{score:>5} {glyphs.line}", faint)
+            text.append(f"{score:>6} {glyphs.line}", faint)
             end = 0
             for x, sign, style in lines[y]:
                 text.append(" " * (x - end)).append(sign, style)
                 end = x + 1
             text.append(" " * (columns - end) + "\n")
-        return text.append(f"{self._axis:>5}  {self._places(scale)}", faint)
+        return text.append(f"{self._axis:>6}  {self._places(scale)}", faint)
 
     def _places(self, scale: Scale) -> str:
         """Return the numbers of the places, each under its own."""

@@ -10,7 +10,7 @@ from textual.binding import BindingType
 from skillgit.tui.keymap import bindings
 from skillgit.tui.widgets.painted_lines import Painted, PaintedLines, Part, RenderedLines, rendered
 from skillgit.verbs.diff import ItemChange, ItemDiff
-from skillgit.view.items import LOOKS, change_lines
+from skillgit.view.items import LOOKS, change_lines, in_order
 
 F = TypeVar("F", bound="ItemDiff | Sequence[ItemChange]")
 
@@ -30,8 +30,7 @@ class ItemChanges(RenderedLines[F]):
         return facts if isinstance(facts, Sequence) else facts.rows
 
     def rows(self, facts: F) -> Sequence[ItemChange]:
-        order = list(LOOKS)
-        rows = sorted(self.changes(facts), key=lambda row: (order.index(row.change), row.item))
+        rows = in_order(self.changes(facts))
         return [row for row in rows if self.kind in {"", row.change}] or rows
 
     def weight(self, facts: F) -> int:

@@ -15,12 +15,21 @@ from skillgit.verbs.cost import COST, CostRequest
 from skillgit.verbs.diff import ITEM_DIFF, RULE_DIFF, TEXT_DIFF, DiffRequest, ItemDiff, RulesDiffed
 from skillgit.verbs.items import ITEM_TABLE, item_replies, question_of
 from skillgit.verbs.runs import RUNS, RunsRequest
-from skillgit.view.items import FACETS, OutputRow, all_asked, asked, chance_words, output_table, outputs, solved
-from skillgit.view.items import sums as item_sums
+from skillgit.view.items import (
+    FACETS,
+    OutputRow,
+    all_asked,
+    asked,
+    chance_words,
+    output_table,
+    outputs,
+    solved,
+    unchanged,
+)
 from skillgit.view.rules import CHANGES as RULE_CHANGES
 from skillgit.view.surface import Screen
 from skillgit.view.table import Cell
-from skillgit.web.pages.version import costs_by
+from skillgit.web.pages.version import LAYOUTS, costs_by
 from skillgit.web.rendering import Answer, Page, Visit, download, page
 
 MOST: Final = 4  # sides of a comparison
@@ -37,7 +46,7 @@ class Pair(NamedTuple):
     b: str
     items: ItemDiff | None  # absent where a side has no outcomes here
     counts: tuple[str, str]  # solved items of both sides, where these are all measured
-    sums: str  # or why they are absent
+    sums: str  # of the items that did not change, or why they are absent
     text: DiffExcerpt
     rules: RulesDiffed
 
@@ -72,7 +81,8 @@ def compare_page(visit: Visit) -> Answer:
             for run in own_runs
         ],
         SPENDING=SPENDING,
-        split=visit.value("view") == "split",
+        layout=visit.value("view") if visit.value("view") in LAYOUTS else LAYOUTS[0],
+        layouts=LAYOUTS,
         listed=LISTED,
         rules_listed=RULES,
         RULE_CHANGES=RULE_CHANGES,
@@ -107,7 +117,7 @@ def _pairs(visit: Visit, names: Sequence[str]) -> Iterator[Pair]:
         request = DiffRequest(a=names[0], b=name, lines=3)
         diff, missing = _item_diff(visit, names[0], name)
         text = room.take(TEXT_DIFF.ask(visit.workspace, request).files)
-        sums = f"{item_sums(diff, Screen())} · {chance_words(diff)}" if diff else missing
+        sums = Screen().dotted((*unchanged(diff, Screen()), chance_words(diff))) if diff else missing
         counts = solved(diff) if diff else ("", "")
         yield Pair(names[0], name, diff, counts, sums, text, RULE_DIFF.ask(visit.workspace, request))
 

@@ -13,6 +13,7 @@ from skillgit.app.deliver.requests import ExportRequest
 from skillgit.app.workspace.revision import resolve
 from skillgit.app.workspace.workspace import or_none
 from skillgit.domain.address import parse, version_label
+from skillgit.domain.evaluation import Metric
 from skillgit.domain.event_kinds import EventKind
 from skillgit.domain.skill import DOCUMENT
 from skillgit.domain.text_diff import DiffAllowance, Sign
@@ -34,7 +35,7 @@ from skillgit.web.rendering import Answer, Page, Visit, address, download, page,
 LINES = 2_000  # of a file that are shown
 MARKDOWN = 60_000  # characters that are rendered; a longer text is shown as it is, for a hostile one takes minutes
 _WITH_TEXT = frozenset({EventKind.REJECTED, EventKind.SLOW_PROPOSED})
-_LAYOUTS: Final = ("unified", "split", "word")
+LAYOUTS: Final = ("unified", "split", "word")
 _VIEWS: Final = ("rendered", "text")
 SECTIONS: Final = {
     **dict.fromkeys(("gate", "fixed", "broken", "items"), "gate"),
@@ -94,7 +95,7 @@ def version_page(visit: Visit) -> Answer:
     row = row_of(visit)
     if row.label != visit.parameters["event"]:
         return redirect(address("run", row.run, row.label))
-    name, layout = str(row.address), _choice(visit, "diff", _LAYOUTS)
+    name, layout = str(row.address), _choice(visit, "diff", LAYOUTS)
     detail = EVENT_DETAIL.ask(visit.workspace, ShowRequest(revision=name))
     change = or_none(lambda: TEXT_DIFF.ask(visit.workspace, DiffRequest(a=name)))
     files = change.files if change else ()
@@ -103,6 +104,9 @@ def version_page(visit: Visit) -> Answer:
     # what a slow update proposes is measured as the version that merges it
     is_compared = row.base is not None and row.kind != EventKind.SLOW_PROPOSED
     sides = {"a": version_label(row.base or 0), "b": row.label} if is_compared else {}
+    # the gate counts every item that scores higher or lower, and each as often as it was repeated
+    is_counted = verdict is not None and verdict.metric is Metric.HARD and not verdict.repeats
+    counts = {kind: getattr(verdict, kind) for kind in ("fixed", "broken")} if verdict is not None else {}
     return Page(
         "version.html",
         f"{row.label}: {row.title}",
@@ -113,12 +117,14 @@ def version_page(visit: Visit) -> Answer:
         row=row,
         run=row.run,
         verdict=verdict,
+        flips=[(f"{n} {kind}", (kind if is_counted else "different") if n else "") for kind, n in counts.items()],
+        compared=[f"{row.run}/{label}" for label in sides.values()],
         gate_rule=rule(verdict),
         base=change.a if change else None,
         difference=DiffAllowance().take(files),
         in_change=lambda text: additions.issuperset(filter(None, text.splitlines())),
         layout=layout,
-        layouts=_LAYOUTS,
+        layouts=LAYOUTS,
         search=[(label.capitalize(), text) for label, text in search_facts(detail.shown)],
         facts=[*_facts(detail.shown)],
         reasons=[*_reasons(detail)],

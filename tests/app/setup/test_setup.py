@@ -149,7 +149,7 @@ def train(repository, run, *more, code=0):
 def test_a_new_run_with_an_edited_scorer_does_not_take_the_old_scores(repository):
     edit(repository / "scoring.py", "* 0.5", "* 1.0")
     told = train(repository, "two").out
-    assert "1.000" in told
+    assert "1.0000" in told
     assert ".5000" not in told
 
 

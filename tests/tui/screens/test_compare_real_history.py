@@ -35,6 +35,25 @@ def test_two_versions_of_a_run_are_compared_and_an_item_is_opened(visit, press):
     visit(scenario)
 
 
+def test_one_key_compares_seed_and_best_and_enter_shows_the_first_broken_item_with_both_answers(visit, press):
+    async def scenario(app, pilot):
+        best = app.screen.runs.current.best_version
+        await press(pilot, "B")
+        screen = app.screen
+        await until(pilot, lambda: screen.query_one(ItemsView).item)
+        assert (screen.a, screen.b, screen.view) == (f"{RUN}/v0", f"{RUN}/v{best}", "items")
+        changes = {row.item: row.change for row in screen.query_one(ItemsView).facts.rows}
+        kinds = [kind for kind in ("broken", "lost", "fixed", "gained") if kind in changes.values()]
+        assert changes[screen.query_one(ItemsView).item] == kinds[0]
+        await press(pilot, "enter")
+        titles = next(
+            line for line in said(app.screen).splitlines() if " v0 " in line and f" v{best} " in line and "─" in line
+        )
+        assert titles.index(" v0 ") < titles.index(f" v{best} "), "older left, newer right"
+
+    visit(scenario)
+
+
 def test_history_that_goes_on_is_read_again(visit, press):
     async def scenario(app, pilot):
         await app.push_screen(CompareScreen("v0", "v3"))

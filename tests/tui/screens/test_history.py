@@ -225,14 +225,22 @@ def test_a_marked_event_is_compared_with_another_one(visit, press):
     visit(scenario)
 
 
+def offered(app) -> set[str]:
+    return {binding.id for binding, _ in app.screen.query_one(KeyLine).keys[0]}
+
+
 def test_an_event_is_compared_with_its_base(visit, press):
     async def scenario(app, pilot):
         await to(pilot, press, "r2")
         await press(pilot, "b")
         assert isinstance(app.screen, CompareScreen)
         assert (app.screen.a, app.screen.b) == (f"{RUN}/v1", f"{RUN}/r2")
-        await press(pilot, "escape", "G", "b")
+        await press(pilot, "escape")
+        assert "history.compare_base" in offered(app)
+        await press(pilot, "G", "b")
         assert isinstance(app.screen, HistoryScreen), "the seed rests on nothing"
+        assert "history.compare_base" not in offered(app)
+        assert "history.compare_best" in offered(app)
 
     visit(scenario)
 

@@ -32,7 +32,7 @@ def test_question_outcome_and_both_trajectories_are_told(play):
     async def scenario(_app, press):
         text = await press()
         assert "first solved by v7 · 1 of 7 versions solve it" in text
-        assert "hard 1  soft 1.00  correct: [red]1,063 ft[/red]" in text
+        assert "hard 1.0000  soft 1.0000  correct: [red]1,063 ft[/red]" in text
         assert "v7 ✓ 1,063 ft" in text
         assert "v6 (base) (×) 324 m" in text  # noqa: RUF001 - the sign of the screens
 
@@ -59,7 +59,7 @@ def test_left_and_right_move_through_the_attempts_and_stop_at_the_ends(play):
         assert "there is no trajectory of q17 under r16" in text
         assert "hint: fetch the evidence" in text
         assert "v6 (base)" in text
-        assert "(hard 0  soft 0.50)  inherited" in await press("h")
+        assert "(hard .0000  soft .5000)  inherited" in await press("h")
         await press(*["left"] * 9)
         assert strip.cursor == 0
         assert "v0 rests on no other version" in await press()
@@ -81,7 +81,7 @@ def test_without_a_version_the_newest_one_is_shown(play):
 
 def test_tab_goes_to_the_other_trajectory_and_a_search_looks_there(play):
     async def scenario(app, press):
-        chosen, base = app.screen.query(TrajectoryView)
+        base, chosen = app.screen.query(TrajectoryView)
         assert app.focused is chosen
         await press("tab")
         assert app.focused is base
@@ -98,7 +98,7 @@ def test_tab_goes_to_the_other_trajectory_and_a_search_looks_there(play):
 
 def test_reading_again_keeps_the_place_in_a_trajectory(play):
     async def scenario(app, press):
-        view = app.screen.query(TrajectoryView).first()
+        view = app.screen.query(TrajectoryView).last()
         await press("j", "j", "R")
         assert view.scroll_offset.y == 2
         await press("left", "right")
@@ -109,7 +109,7 @@ def test_reading_again_keeps_the_place_in_a_trajectory(play):
 
 def test_trajectories_scroll_on_a_small_screen(play):
     async def scenario(app, press):
-        view = app.screen.query(TrajectoryView).first()
+        view = app.screen.query(TrajectoryView).last()
         await press("j", "j", "k")
         assert view.scroll_offset.y == 1
         await press("G")
