@@ -80,7 +80,8 @@ def flip_counts(diff: ItemDiff) -> list[tuple[str, str]]:
 def _grouped(
     counts: Iterable[tuple[Change, int]], differs: Iterable[Difference], *, all_: bool
 ) -> Iterator[tuple[str, str]]:
-    labels, sums = change_words(differs), dict[str, Counter[Change]]()
+    labels = change_words(differs)
+    sums: dict[str, Counter[Change]] = {}
     for change, count in counts:
         sums.setdefault(labels[change], Counter())[change] = count
     for word, own in sums.items():
