@@ -170,7 +170,7 @@ def test_an_item_is_opened_under_the_newer_version_and_left_again(play):
         assert compare.view == "items"
         await press("j", "enter")
         assert isinstance(app.screen, ItemScreen)
-        assert (app.screen.item, app.screen.run_name, app.screen.version) == ("q22", diff_sample.ITEMS.b.run, "v7")
+        assert (app.screen.item, app.screen.run_name, app.screen.version) == ("q17", diff_sample.ITEMS.b.run, "v7")
         await press("escape")
         assert app.screen is compare
         await press("escape")
