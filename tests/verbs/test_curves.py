@@ -79,11 +79,6 @@ def scale(places: dict[float, float]):
     return lambda place: at + (float(place) - low) / ((high - low) or 1) * (stop - at)
 
 
-def cut(curve):
-    """Return the first half of a curve."""
-    return replace(curve, points=curve.points[: len(curve.points) // 2 + 1])
-
-
 @pytest.mark.parametrize(
     ("steps", "outcome", "within"),
     [(1, "", None), (5, "improved", None), (410, "improved", None), (410, "", None), (410, "improved", (100, 140))],
@@ -92,8 +87,9 @@ def test_a_drawing_has_all_of_its_run_and_nothing_that_is_not_in_its_table(conte
     curve = long_run(context, steps, outcome)
     if within is not None:
         curve = run_curve(curve.run, [CurveRow(p.row, p.score, 20, 0, 0.0) for p in curve.points], 0, within=within)
+    half = replace(curve, points=curve.points[: len(curve.points) // 2 + 1])
     template = environment().get_template("curve.html").make_module({})
-    for drawings in (course(curve, within, Baseline("other/v1", 0.3)), overlaid([curve, cut(curve)], within)):
+    for drawings in (course(curve, within, Baseline("other/v1", 0.3)), overlaid([curve, half], within)):
         page = parsed(f"<!DOCTYPE html><title>curve</title>{template.plot(drawings, 'name', 'title')}")
         cells = [row[-6:] for row in rows(page)]
         standings = {float(row[4]) for row in cells}

@@ -95,7 +95,7 @@ def test_a_plot_fills_its_room(play, size, numbers):
         assert len(shown) == size[1]
         assert sum(line.lstrip().startswith((".", "1")) for line in shown) == numbers
         assert shown[0].startswith(" .7500 │")
-        assert shown[-2].startswith(".2500 │○─")
+        assert shown[-2].startswith(" .2500 │○─")
         assert shown[-1].split() == ["step", "0", *(["10", "20"] if size[0] == 40 else ["5", "10", "15", "20"])]
 
     play(plot, scenario, size=size)
