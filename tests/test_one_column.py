@@ -77,7 +77,7 @@ def twice(repository):
 def test_a_terminal_has_it(repository, twice):
     head, line = output(repository, PROGRAM, "runs").splitlines()
     assert "twice" in head
-    assert f"{twice:.3f}" in line
+    assert f"{twice:.4f}" in line
 
 
 def test_tab_separated_rows_end_with_it(repository, twice):
@@ -90,7 +90,7 @@ def test_it_filters_and_sorts(repository, twice):
 
 
 def test_a_screen_has_it(repository, twice):
-    assert f"{twice:.3f}" in output(repository, SCREEN)
+    assert f"{twice:.4f}" in output(repository, SCREEN)
 
 
 def test_a_tool_of_agents_has_it_with_its_type(repository, twice):
@@ -107,7 +107,7 @@ def test_a_page_has_it_and_sorts_by_it(repository, twice):
             with httpx2.Client(follow_redirects=True) as client:
                 client.get(link)
                 page = parsed(client.get(httpx2.URL(link).join("/?sort=twice")).text)
-            assert f"{twice:.3f}" in next(rows(page))
+            assert f"{twice:.4f}" in next(rows(page))
             assert any("sort=-twice" in (element.get("href") or "") for element in page.iter("a"))
         finally:
             server.terminate()
