@@ -140,7 +140,11 @@ class HistoryScreen(VersionScreen):
         return self.events.current
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Say whether ``action`` is possible now: without runs nothing is that is done to one."""
+        """Say whether ``action`` is possible now: without runs nothing is that is done to one; comparisons need two."""
+        if action == "history_compare_base":
+            return self.current is not None and self.current.base is not None
+        if action == "history_compare_best":
+            return self.runs.current is not None and bool(self.runs.current.best_version)
         return not (self._is_empty and action.startswith(_OF_RUNS)) and super().check_action(action, parameters)
 
     # the panes
@@ -442,14 +446,6 @@ class HistoryScreen(VersionScreen):
         if run is not None:
             best = f"{run.name}/{version_label(run.best_version)}"
             self.app.push_screen(compare.CompareScreen(f"{run.name}/v0", best, "items"))
-
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool:  # noqa: ARG002 - Textual's
-        """Offer a comparison where it has two sides."""
-        if action == "history_compare_base":
-            return self.current is not None and self.current.base is not None
-        if action == "history_compare_best":
-            return self.runs.current is not None and bool(self.runs.current.best_version)
-        return True
 
     def action_history_toggle_rejected(self) -> None:
         self._rejected = not self._rejected
