@@ -9,14 +9,10 @@ from itertools import chain, zip_longest
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from skillgit.domain.asked_question import marked_question
-from skillgit.lazy import loaded_on_use
 from skillgit.view import numbers
 from skillgit.view.surface import UNICODE, Screen, Style
 from skillgit.view.table import Cell, Column, Table
 from skillgit.view.text import apart, fit, one_line, width
-
-with loaded_on_use():
-    from skillgit.domain import evaluation
 
 if TYPE_CHECKING:
     from skillgit.app.history.diff.items import Change, ItemChange, ItemDiff, Length
@@ -111,13 +107,8 @@ def headline(a: LogRow | None, b: LogRow | None, screen: Screen, diff: ItemDiff 
 
 
 def solved(diff: ItemDiff) -> tuple[str, str]:
-    """Return how many items both sides solve, where both measured all of them and the score is strict."""
-    sides = ((row.before for row in diff.rows), (row.after for row in diff.rows))
-    before, after = (
-        evaluation.solved_count(scores) if diff.metric == evaluation.Metric.HARD else None for scores in sides
-    )
-    if before is None or after is None:
-        return "", ""
+    """Return how many items both sides solve, each as ``24/40``; empty where that is not known."""
+    before, after = diff.solved or (None, None)
     return numbers.solved(before, len(diff.rows)), numbers.solved(after, len(diff.rows))
 
 

@@ -49,7 +49,7 @@ def demo(tmp_path_factory):
 
 
 @pytest.mark.parametrize(
-    ("words", "most"), [(["log"], 36), (["diff", "--items", "v0", "v3"], 46), (["why", "1"], 45)], ids=str
+    ("words", "most"), [(["log"], 37), (["diff", "--items", "v0", "v3"], 47), (["why", "1"], 45)], ids=str
 )
 def test_a_command_runs_no_more_files_than_it_needs(counting, demo, words, most):
     code, count = counting(demo, *words)

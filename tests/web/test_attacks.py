@@ -205,7 +205,7 @@ def test_an_invited_operator_names_no_file_and_no_program(evil, server, colleagu
 
 
 def test_an_invited_operator_changes_other_values(server, colleague):
-    fine = {"o.train.batch_size": "10", "o.budget.max_calls": "9", "o.train.stop_at_ceiling": "true"}
+    fine = {"o.train.batch_size": "10", "o.budget.max_calls": "9000", "o.train.stop_at_ceiling": "true"}
     assert server.post(colleague, "/new/check", config="demo", run="mine", **fine).status_code == 200
 
 

@@ -13,7 +13,7 @@ from skillgit.app.recorded.outcomes import CheckChange, absences, check_changes,
 from skillgit.app.recorded.run_record import item_rows, recorded_outcomes
 from skillgit.app.workspace.workspace import Workspace, measure
 from skillgit.domain.conditions import Difference
-from skillgit.domain.evaluation import Gauge, Metric, Split
+from skillgit.domain.evaluation import Gauge, Metric, Split, solved_count
 from skillgit.domain.outcomes import exact, whole
 from skillgit.domain.protected_regions import frontmatter
 from skillgit.domain.skill import DOCUMENT
@@ -100,6 +100,13 @@ class ItemDiff:
     @property
     def moved(self) -> bool:
         return bool(self.fixed or self.broken or self.gained or self.lost)
+
+    @property
+    def solved(self) -> tuple[int, int] | None:
+        """How many items both sides solve; None unless both measured all of them and the score is strict."""
+        before = solved_count(row.before for row in self.rows)
+        after = solved_count(row.after for row in self.rows)
+        return None if self.metric != Metric.HARD or before is None or after is None else (before, after)
 
 
 def items(workspace: Workspace, a: str, b: str | None = None) -> ItemDiff:
