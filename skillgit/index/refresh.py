@@ -152,7 +152,7 @@ class Index:
         return tuple(self.select(query, (commit,))[0])
 
     def _leave_disk(self, error: Exception) -> None:
-        if isinstance(error, sqlite3.ProgrammingError):  # it is closed, say, which is no fault of the file
+        if isinstance(error, sqlite3.ProgrammingError):  # the connection is closed, say; the file is not at fault
             raise error
         self.connection.close()
         if not is_about_access(error):
@@ -341,12 +341,12 @@ class PastIndex(Index):
         """Do nothing: what happens now is not of the past."""
 
     def _leave_disk(self, error: Exception) -> None:
-        if isinstance(error, sqlite3.ProgrammingError):  # it is closed, say, which is no fault of the file
-            raise error
         self.repo, past = self.today, self.repo
-        super()._leave_disk(error)
-        _cut(self, self._commit)
-        self.repo = past
+        try:
+            super()._leave_disk(error)
+            _cut(self, self._commit)
+        finally:
+            self.repo = past
 
 
 class _ExactSum:

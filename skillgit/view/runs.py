@@ -37,7 +37,7 @@ def test_gain(row: RunRow) -> float | None:
 
 
 def state(row: RunRow) -> str:
-    """Return ``running``, ``stopped``, ``not begun`` as a fork that nobody trained, or how the run ended."""
+    """Return ``running``, ``stopped``, ``not begun`` for an untrained fork, or how the run ended."""
     has_begun = row.steps or row.calls or row.reused
     return "running" if row.running_pid is not None else row.outcome or ("stopped" if has_begun else "not begun")
 

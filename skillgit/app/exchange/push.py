@@ -98,7 +98,7 @@ def push(context: Context, request: PushRequest, listener: Listener | None = Non
 def _open_remote(repo: Repo, name: str | None) -> Remote:
     """Return the remote; refuse one whose address to push to shows a credential in git's configuration."""
     remote = find_remote(repo, name)
-    key, addresses = remote.configured(repo, "pushurl", "url")
+    key, addresses = remote.configured_push_urls(repo)
     if url := next(filter(holds_credential, addresses), ""):
         command = f"git remote set-url {'--push ' * (key == 'pushurl')}{quote(remote.name)} URL"
         if len(addresses) > 1:  # git wants to know which one, by a pattern

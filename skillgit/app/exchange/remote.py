@@ -36,7 +36,7 @@ class Creatable:
 def creatable(context: Context, remote: str | None) -> Creatable | None:
     """Return what could be created so that a push to ``remote`` succeeds; None if it is not on GitHub."""
     repo = Repo.discover(context.directory)
-    match = _ADDRESS.fullmatch(find_remote(repo, remote).configured(repo, "pushurl", "url")[1][0])
+    match = _ADDRESS.fullmatch(find_remote(repo, remote).configured_push_urls(repo)[1][0])
     if match is None:
         return None
     return Creatable(name=match["name"], by_gh=shutil.which("gh", path=context.environ.get("PATH")) is not None)

@@ -116,7 +116,7 @@ class PendingDraft:
     def editable(self) -> str:
         """What can be edited of it, as YAML."""
         fields = {name: value for name, value in json.loads(self.line).items() if name not in _OURS}
-        is_shown = escaped_json(self.line) == self.line  # otherwise signs that nobody sees are edited as escapes
+        is_shown = escaped_json(self.line) == self.line  # invisible characters are edited as escapes
         return yaml.dump(fields, Dumper=_Dumper, allow_unicode=is_shown, sort_keys=False, width=10_000)
 
 

@@ -28,12 +28,12 @@ class Remote:
     url: str
     push_url: str
 
-    def configured(self, repo: Repo, *keys: str) -> tuple[str, list[str]]:
-        """Return the first of ``keys`` that is set, with its addresses before ``url.*.insteadOf`` rewrites them."""
-        for key in keys:
+    def configured_push_urls(self, repo: Repo) -> tuple[str, list[str]]:
+        """Return the key that says where to push, with its addresses before ``url.*.insteadOf`` rewrites them."""
+        for key in ("pushurl", "url"):
             if repo.config(f"remote.{self.name}.{key}"):
                 return key, list(map(str, repo.raw.config.get_multivar(f"remote.{self.name}.{key}")))
-        return keys[-1], [self.push_url]
+        return "url", [self.push_url]
 
 
 def remotes(repo: Repo) -> tuple[Remote, ...]:
