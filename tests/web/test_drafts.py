@@ -81,7 +81,11 @@ def test_forms_accept_edit_and_drop_and_a_viewer_sees_no_draft(repository):
         assert answered("secret", "accept")[0] == 400
         assert {name: row["prompt"] for name, row in tasks(repository).items()} == {"one": "How long is pier one?"}
         assert json.loads(drafts_of(repository)[2])["prompt"] == "Why?\nSo!\n"
-        for taken in ("edited three", "dropped two", "accepted one"):
+        # what is in the box when a draft is accepted is the task
+        assert answered("four", "accept", text="prompt: [\r\n")[0] == 400
+        assert answered("four", "accept", text="prompt: Why four?\r\nanswer: so\r\n")[0] == 200
+        assert tasks(repository)["four"]["prompt"] == "Why four?"
+        for taken in ("accepted four", "edited four", "edited three", "dropped two", "accepted one"):
             page = owner.get(PATH).text
             assert ('<b id="progress">' in page, taken in page) == (True, True)
             state = re.search(r'name="state" value="(\w+)">\s*<button name="answer" value="undo"', page)[1]

@@ -13,7 +13,7 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -202,6 +202,7 @@ def review_harvest(
             raise UsageError(f"draft {min(both)} is accepted and dropped at once", hint="say one of them")
         for name in to_accept:
             _check_acceptable(drafts[name], skill)
+        folder.check_different(to_accept)
         command = folder.next_number
         for name in to_accept:
             folder.accept(drafts[name], command)
@@ -246,6 +247,7 @@ class DraftFolder:
         self._root = cast("Path", repo.workdir).resolve()
         self.tasks = TaskFile(path=into)
         self._known: tuple[bytes, list[TaskEntry]] | None = None
+        self._read: tuple[bytes, list[Row]] | None = None
 
     @property
     def skill(self) -> str:
@@ -311,6 +313,14 @@ class DraftFolder:
         rows = self._rows()
         at = next((number for number, row in enumerate(rows) if row["id"] == name), 0)
         return next((str(row["id"]) for row in (*rows[at:], *rows[:at]) if _waits(row)), "")
+
+    def check_different(self, names: Iterable[str]) -> None:
+        """Refuse, by a ConflictError, drafts that would be one task: the second could not be accepted behind the first."""
+        first = dict[str, str]()
+        for name in names:
+            same = first.setdefault(self._item(self._waiting(name, None)[1]).digest, name)
+            if same != name:
+                raise ConflictError(f"drafts {same} and {name} are the same task", hint=f"accept {same}, and drop {name}")
 
     def accept(self, draft: PendingDraft, command: int = 0) -> None:
         """Make a task of ``draft``; nothing is committed. The answers of one ``command`` are taken back together."""
@@ -477,6 +487,13 @@ class DraftFolder:
                 folder.rmdir()
 
     def _rows(self) -> list[Row]:
+        """Return the rows of all drafts, read again when their file has changed."""
+        content = read_plain(self._folder / DRAFT_ROWS, most=None)
+        if self._read is None or self._read[0] != content:
+            self._read = (content, self._read_rows())
+        return self._read[1]
+
+    def _read_rows(self) -> list[Row]:
         rows = [dict(row.fields) for row in read_rows(self._folder / DRAFT_ROWS)]
         if position := next((number for number, row in enumerate(rows, start=1) if not row.get("id")), 0):
             raise DataError(f"{self._folder / DRAFT_ROWS}:{position} has no id", hint="harvest again into a new file")

@@ -143,7 +143,9 @@ def answer_page(visit: Visit) -> Answer:
             draft = folder.pending(name, visit.value("state"))
             match answer:
                 case "accept":
-                    folder.accept(draft)
+                    text = visit.value("text", draft.editable)
+                    is_edited = text.rstrip() != draft.editable.rstrip()
+                    folder.accept(folder.edit(draft, text) if is_edited else draft)
                 case "drop":
                     folder.drop(draft)
                 case "edit":

@@ -193,8 +193,11 @@ def test_of_drafts_with_one_prompt_all_takes_the_first(context, count):
 
 
 def test_nothing_takes_effect_if_one_answer_is_refused(context):
-    private = drafts_in(context, [draft("one", prompt=TEXTS[0]), draft("two", prompt=f"Use {TOKEN}")])
+    rows = [draft("one", prompt=TEXTS[0]), draft("two", prompt=f"Use {TOKEN}"), draft("twin", prompt=TEXTS[0])]
+    private = drafts_in(context, rows)
     before = private.read_bytes()
+    with pytest.raises(ConflictError, match="drafts one and twin are the same task"):
+        review_harvest(context, SKILL, accept=["one", "twin"])
     with pytest.raises(DataError, match="draft two cannot be accepted"):
         review_harvest(context, SKILL, accept=["one", "two"])
     with pytest.raises(NotFoundError, match="there is no draft three"):
