@@ -41,6 +41,9 @@ class TaskEntry:
     item: Item
 
 
+_MARK = "\ufeff"  # the byte order mark
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskFile:
     """A file of tasks, one JSON object a line."""
@@ -57,7 +60,8 @@ class TaskFile:
         if not self.path.exists():
             return []
         rows = read_rows(self.path)
-        lines = [number for number, line in enumerate(self._text().split("\n"), start=1) if line.strip()]
+        text = self._text().removeprefix(_MARK)
+        lines = [number for number, line in enumerate(text.split("\n"), start=1) if line.strip()]
         return [
             TaskEntry(line=line, row=dict(row.fields), item=reader.task(row.where, row.fields, self.path))
             for line, row in zip(lines, rows, strict=True)
@@ -70,10 +74,12 @@ class TaskFile:
         self._write(f"{text}{gap}{''.join(lines)}")
 
     def replace(self, rows: Mapping[int, Mapping[str, object]]) -> None:
-        lines = self._text().split("\n")
+        text = self._text()
+        start = text[: text.startswith(_MARK)]
+        lines = text.removeprefix(_MARK).split("\n")
         for number, row in rows.items():
             lines[number - 1] = json.dumps(row, ensure_ascii=False)
-        self._write("\n".join(lines))
+        self._write(start + "\n".join(lines))
 
     @property
     def size(self) -> int:
@@ -96,12 +102,14 @@ class TaskFile:
             self.path.unlink()
 
     def _text(self) -> str:
-        return self.path.read_bytes().decode("utf-8-sig")
+        """Return the text of the file with the mark that some editors put before it, so that it stays."""
+        return self.path.read_bytes().decode("utf-8")
 
     def _write(self, text: str) -> None:
         """Put the whole file in place at once, so that no reader sees half of it."""
         new = self.path.with_name(f".{self.path.name}.new")
         try:
+            self.path.parent.mkdir(exist_ok=True)
             new.unlink(missing_ok=True)  # a link that someone left there leads elsewhere
             new.write_bytes(text.encode())
             new.replace(self.path)
@@ -124,7 +132,7 @@ class Added:
 
 
 def add(context: Context, path: Path, row: Mapping[str, object]) -> Added:
-    """Add the task ``row`` to the file at ``path``, which is made if it is missing."""
+    """Add the task ``row`` to the file at ``path``, which is made if it is missing, and so is its folder."""
     file, reader = TaskFile(path=context.directory / path), reader_of_tasks(context)
     entries = file.read(reader)
     item = reader.task("the new task", row, file.path)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from skillgit.app.sources.tasks import add
+from skillgit.app.sources.tasks import add, review
 from skillgit.errors import DataError, UsageError
 
 FILE = Path("tasks.jsonl")
@@ -55,7 +55,21 @@ def test_only_files_of_lines_are_added_to(empty):
     with pytest.raises(UsageError, match=r"not a \*\.jsonl file"):
         add(empty, Path("tasks.csv"), ROW)
     with pytest.raises(UsageError, match="cannot be written"):
-        add(empty, Path("nowhere/tasks.jsonl"), ROW)
+        add(empty, Path("no/where/tasks.jsonl"), ROW)
+
+
+def test_the_first_task_makes_the_folder_of_tasks(empty):
+    add(empty, Path("tasks/mine.jsonl"), ROW)
+    assert (empty.directory / "tasks" / "mine.jsonl").is_file()
+
+
+def test_the_mark_that_an_editor_put_before_a_file_stays(empty):
+    rows = [ROW | {"id": name, "prompt": name, "status": "draft"} for name in ("first", "second")]
+    (empty.directory / FILE).write_text("\ufeff" + "".join(json.dumps(row) + "\n" for row in rows))
+    add(empty, FILE, ROW)
+    assert review(empty, FILE, ["first"]).accepted == ("first",)
+    text = (empty.directory / FILE).read_text()
+    assert [text[0], text.count("\ufeff"), text.count("\n")] == ["\ufeff", 1, 3]
 
 
 def test_the_files_of_a_task_are_looked_for_beside_the_file(empty):

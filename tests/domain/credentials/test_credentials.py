@@ -363,6 +363,7 @@ ADVERSARIAL = (
 )
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("beginning", ADVERSARIAL)
 def test_no_text_makes_the_detector_take_long_for_its_length(beginning):
     def seconds(size: int) -> float:
