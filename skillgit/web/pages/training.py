@@ -156,7 +156,7 @@ def _choice(visit: Visit) -> RunChoice:
         replace(section, fields=tuple(replace(one, text=changes.get(one.key, one.text)) for one in section.fields))
         for section in sections
     )
-    stem = (source or config).rpartition("/")[2].removesuffix(".yaml").removesuffix(".yml")
+    stem = (source or config).removesuffix(".yaml").removesuffix(".yml").removesuffix("/default").rpartition("/")[2]
     stem = "".join(sign if sign.isalnum() and sign.isascii() else "-" for sign in stem).strip("-").lower() or "run"
     names = _run_names(visit.workspace)
     free_names = (stem if number == 1 else f"{stem}-{number}" for number in range(1, len(names) + 3))
