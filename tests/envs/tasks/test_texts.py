@@ -77,12 +77,12 @@ def test_a_regular_expression_without_end_is_a_fault_and_no_score(graded, monkey
 def test_several_checks_add_up_by_weight_and_must_all_pass(graded):
     checks = [
         {"type": "contains", "answer": "red", "weight": 3},
-        {"type": "numeric", "answer": 4, "message": "count the doors"},
+        {"type": "numeric", "name": "doors", "answer": 4, "message": "count the doors"},
     ]
     assert graded({"checks": checks}, "red, 4")[:2] == (1.0, 1.0)
     hard, soft, said = graded({"checks": checks}, "red, 5")
     assert (hard, soft) == (0.0, 0.75)
-    assert said == "- contains: correct\n- numeric: count the doors"
+    assert said == "- contains: passed; correct\n- doors: failed; count the doors"
 
 
 def test_a_lower_bar_lets_partial_credit_pass(graded):

@@ -80,9 +80,18 @@ async def graded(checks: Sequence[Fields], sheet: Sheet) -> tuple[Scored, str]:
         check["message"] if "message" in check and not ok else grade.reason
         for check, grade, ok in zip(checks, grades, passes, strict=True)
     ]
-    listing = (f"- {check['type']}: {text}" for check, text in zip(checks, messages, strict=True))
+    listing = (
+        f"- {check.get('name') or check['type']}: {_outcome(check, grade)}; {text}"
+        for check, grade, text in zip(checks, grades, messages, strict=True)
+    )
     feedback = messages[0] if len(messages) == 1 else "\n".join(listing)
     return Scored(hard=float(all(passes)), soft=min(1.0, soft), parts=_parts(checks, grades)), feedback
+
+
+def _outcome(check: Fields, grade: Grade) -> str:
+    """Say whether one of several checks passed, and of partial credit how near it came."""
+    word = "passed" if grade.score >= check["pass"] else "failed"
+    return f"{word} with {grade.score:.2f}, {check['pass']:g} passes" if 0 < grade.score < 1 else word
 
 
 def _parts(checks: Sequence[Fields], grades: Sequence[Grade]) -> tuple[tuple[str, float], ...]:
