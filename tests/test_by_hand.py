@@ -145,6 +145,8 @@ def test_training_refuses_a_branch_that_lost_events_and_its_hint_brings_all_back
     for command in (TRAIN, (*TRAIN, "--dry-run")):
         refusal = skillgit(*command, cwd=repository, code=6).err
     hint = refusal.partition("hint: ")[2]
+    for words in (("log", "small"), ("show", "small/v1")) if moved is None else ():
+        assert skillgit(*words, cwd=repository, code=3).err.partition("hint: ")[2] == hint
     assert "broken" in skillgit("fsck", cwd=repository, code=1).out
     for step in hint.split(", then "):
         words = step.removesuffix(" keeps what is there").removesuffix(" brings it back\n").split()

@@ -315,12 +315,13 @@ class DraftFolder:
         return next((str(row["id"]) for row in (*rows[at:], *rows[:at]) if _waits(row)), "")
 
     def check_different(self, names: Iterable[str]) -> None:
-        """Refuse, by a ConflictError, drafts that would be one task: the second could not be accepted behind the first."""
+        """Refuse, by a ConflictError, drafts that are one task: the second could not be accepted behind the first."""
         first = dict[str, str]()
         for name in names:
             same = first.setdefault(self._item(self._waiting(name, None)[1]).digest, name)
             if same != name:
-                raise ConflictError(f"drafts {same} and {name} are the same task", hint=f"accept {same}, and drop {name}")
+                hint = f"accept {same}, and drop {name}"
+                raise ConflictError(f"drafts {same} and {name} are the same task", hint=hint)
 
     def accept(self, draft: PendingDraft, command: int = 0) -> None:
         """Make a task of ``draft``; nothing is committed. The answers of one ``command`` are taken back together."""

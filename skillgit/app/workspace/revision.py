@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from shlex import quote
 from typing import Literal, assert_never
@@ -13,7 +14,7 @@ from skillgit.app.workspace.skill_choice import labels, only_skill, several_skil
 from skillgit.domain.address import Address, parse, version_label
 from skillgit.domain.did_you_mean import did_you_mean
 from skillgit.domain.event_kinds import AddressKind, EventKind
-from skillgit.domain.ids import is_proposing
+from skillgit.domain.ids import check_run_name, is_proposing
 from skillgit.domain.skill import DOCUMENT, Skill
 from skillgit.errors import RevisionNotFoundError, SkillError, SkillgitError, UsageError
 from skillgit.index import queries
@@ -24,7 +25,7 @@ from skillgit.store.repo import Repo
 
 with loaded_on_use():
     from skillgit.app.workspace import skills_here
-    from skillgit.store import history_reader, work_tree
+    from skillgit.store import history_reader, repair, work_tree
 
 DEFAULT_RUN = "skillgit.run"
 """The key of git's configuration that names the default run."""
@@ -117,7 +118,7 @@ def event_in(workspace: Moment, text: str) -> LogRow:
     if resolution.row is None:
         raise RevisionNotFoundError(
             f"commit {resolution.commit[:12]} belongs to no run",
-            hint=workspace.repo.unfetched[1] or f"git show {quote(text)}",
+            hint=workspace.repo.unfetched[1] or _way_back(workspace.repo, text) or f"git show {quote(text)}",
         )
     return resolution.row
 
@@ -335,7 +336,18 @@ def _steps(workspace: Moment, run: str, kind: AddressKind) -> str:
     return f"it has {'… ' if len(steps) > _SHOWN else ''}{labels}" if steps else f"it {word} nothing yet"
 
 
+def _way_back(repo: Repo, name: str) -> str:
+    """Return what brings back the branch of the run that ``name`` begins with; empty if it is there, or never was."""
+    run = name.partition("/")[0]
+    with suppress(SkillgitError):  # this cannot be the name of a run, or its history is damaged
+        if (newest := repair.lost_event(repo, check_run_name(run), [])) is not None:
+            return repair.bring_back(repo, run, newest.commit)
+    return ""
+
+
 def _near(repo: Repo, name: str, names: Sequence[str]) -> str:
+    if way := _way_back(repo, name):
+        return way
     reason, fetching = repo.unfetched
     listing = (
         f"runs: {', '.join(names[:_SHOWN])}" if names else f"there are no runs yet: {skills_here.train_hint(repo)}"
