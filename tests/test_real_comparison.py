@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 REAL = Path(__file__).parent / "bench" / "real"
 sys.path.append(str(REAL))
 
+from compare import tables  # noqa: E402
 from door import OPTIMIZER, Door, fetch, opened  # noqa: E402
 
 COLOURS = ("red", "blue", "green")
@@ -182,15 +183,25 @@ def test_a_run_goes_from_the_task_to_a_row_of_the_table_and_starts_over_for_noth
             assert turn == 0 or len(target.asked) == calls
     result = json.loads((results / "bands" / "one-candidate-3" / "result.json").read_text())
     assert result["used"]["target"]["calls"] > 8
+    assert result["used"]["held-out"]["calls"] > 0, "what the test split takes is counted apart"
     table = subprocess.run(
         [sys.executable, str(REAL / "compare.py"), "table", str(results)], capture_output=True, text=True, check=True
     ).stdout
-    assert "| one-candidate | 1 |" in table
+    assert "| skillgit, `skillopt` | 1 |" in table
     assert json.loads(table.splitlines()[-1])["bands/one-candidate"]["seed"] == pytest.approx(1 / 3, abs=0.01)
     over = subprocess.run(
         [sys.executable, str(REAL / "compare.py"), "wait", str(folder)], capture_output=True, text=True, check=False
     )
     assert (over.returncode, over.stdout) == (1, "the run is over\n")
+
+
+def test_the_documents_have_the_figures_of_the_results_that_are_kept():
+    text = (Path(__file__).parents[1] / "docs" / "benchmarks.md").read_text(encoding="utf-8")
+    rows = [
+        line for line in tables(REAL / "results").splitlines() if line.startswith("| ") and " | seeds | " not in line
+    ]
+    assert len(rows) == 4
+    assert [row for row in rows if row not in text] == []
 
 
 def test_the_address_is_on_the_loopback(door: tuple[Door, Target]):

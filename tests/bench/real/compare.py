@@ -35,7 +35,7 @@ import yaml
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE / "peers")]
 
-from door import OPTIMIZER, Counts, Door, opened  # noqa: E402
+from door import OPTIMIZER, TARGET, Door, opened  # noqa: E402
 from task import Task  # noqa: E402
 
 from skillgit.domain.evaluation import Split  # noqa: E402
@@ -51,6 +51,13 @@ SKILLGIT: Mapping[str, Mapping[str, Any]] = {
     "racing": {"_base_": ["racing"]},
 }
 """Our own programs, to what each changes in the default configuration of ``tasks``; ``refine`` is the default."""
+NAMES = {
+    "refine": "**skillgit, `refine`** (the default)",
+    "one-candidate": "skillgit, `skillopt`",
+    "skillopt": "SkillOpt 0.2.0",
+    "gepa": "GEPA 0.1.4",
+}
+"""Programs as the documents call them."""
 COUNTS = ("tokens_in", "tokens_out", "cached")
 BESIDE = {
     "train": {"num_epochs": 2, "batch_size": 20, "preflight": False},
@@ -98,18 +105,15 @@ def train(words: Namespace) -> None:
     began = time.time()
     with opened(words.target, words.folder.resolve() / "replies.db", place / OPTIMIZER, words.at_once) as door:
         model = door.models()["data"][0]["id"]
+        address = f"{door.url}/target/v1"
+        task = Task(Namespace(folder=words.task.resolve(), target=address, model=model, judge=address, optimizer=""))
+        door.held_out = frozenset(str(item.content["prompt"]) for item in task.test)
         try:
             best = (_train_peer if words.program in PEERS else _train_skillgit)(words, work, door, model)
         finally:
             (place / "over").touch()
         used = {role: asdict(counts) for role, counts in door.used.items()}
         took = time.time() - began
-        door.used = {role: Counts() for role in used}
-        asked = Namespace(
-            folder=words.task.resolve(), target=f"{door.url}/target/v1", model=model, judge="", optimizer=""
-        )
-        asked.judge = asked.target
-        task = Task(asked)
         scores = {
             split.value: {
                 name: [outcome.scored.hard for outcome in task.outcomes(items, text)]
@@ -121,7 +125,7 @@ def train(words: Namespace) -> None:
         "program": words.program, "seed": words.seed, "task": words.task.resolve().name, "model": model,
         "scores": scores, "used": used, "seconds": round(took, 1), "best": best,
     }  # fmt: skip
-    (place / "result.json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    (place / "result.json").write_text(json.dumps(result) + "\n", encoding="utf-8")
     means = {split: {name: mean(values) for name, values in rows.items()} for split, rows in scores.items()}
     sys.stdout.write(json.dumps({"program": words.program, "seed": words.seed, **means, "used": used}) + "\n")
 
@@ -224,7 +228,7 @@ def tables(folder: Path) -> str:
         found[result["task"]][result["program"]].append(result)
     lines, figures = [], dict[str, Any]()
     for task, programs in found.items():
-        columns = ("program", "seeds", "selection: seed, best", "test: seed, best", "gain on test", "tokens", "calls")
+        columns = ("program", "seeds", "selection, best", "test, best", "gain on test, 95 %", "tokens", "calls")
         lines += [f"## {task}", "", f"| {' | '.join(columns)} |", "|---|--:|---|---|---|--:|--:|"]
         ranked = sorted(programs.items(), key=lambda pair: -_best_test(pair[1]))
         first = _by_item(ranked[0][1], "best")
@@ -235,22 +239,29 @@ def tables(folder: Path) -> str:
             gains = [best - seed for best, seed in zip(own, _by_item(results, "seed"), strict=True)]
             low, high = bootstrap_interval(gains)
             cells = {name: mean([row[name] for row in rows]) for name in rows[0]}
-            each = ", ".join(f"{row['best']:.3f}" for row in rows)
+            each = ", ".join(shown(row["best"]) for row in rows)
             lines.append(
-                f"| {program} | {len(rows)} | {cells['sel_seed']:.3f}, {cells['sel_best']:.3f} "
-                f"| {cells['seed']:.3f}, **{cells['best']:.3f}** ({each}) "
-                f"| {mean(gains):+.3f}, 95 % {low:+.3f} to {high:+.3f} "
+                f"| {NAMES.get(program, program)} | {len(rows)} | {shown(cells['sel_best'])} "
+                f"| {shown(cells['best'])}{f' ({each})' if rows[1:] else ''} "
+                f"| {shown(mean(gains), '+')}, {shown(low, '+')} to {shown(high, '+')} "
                 f"| {cells['tokens'] / 1000:.0f}k | {cells['calls']:.0f} |"
             )
             figures[f"{task}/{program}"] = cells | {"seeds": len(rows), "gain": mean(gains), "low": low, "high": high}
             if program != ranked[0][0]:
                 ahead = [best - other for best, other in zip(first, own, strict=True)]
                 low, high = bootstrap_interval(ahead)
-                behind.append(f"of {program} by {mean(ahead):+.3f} ({low:+.3f} to {high:+.3f})")
+                behind.append(f"of {program} by {shown(mean(ahead), '+')} ({shown(low, '+')} to {shown(high, '+')})")
+        seeds = [mean([cells[name] for cells in map(_row, ranked[0][1])]) for name in ("sel_seed", "seed")]
+        lines += ["", f"The seed scores {shown(seeds[0])} on selection and {shown(seeds[1])} on test."]
         if behind:
-            lines += ["", f"On the same test items {ranked[0][0]} is ahead {', '.join(behind)}; 95 % in brackets."]
+            lines += [f"On the same test items {ranked[0][0]} is ahead {', '.join(behind)}; 95 % in brackets."]
         lines.append("")
     return "\n".join([*lines, json.dumps(figures)]) + "\n"
+
+
+def shown(share: float, sign: str = "-") -> str:
+    """Return a share as the documents have it: .550, and +.300 for a difference."""
+    return format(share, f"{sign}.3f").replace("0.", ".", 1).replace("-", "\N{MINUS SIGN}")
 
 
 def _best_test(results: Sequence[Mapping[str, Any]]) -> float:
@@ -258,7 +269,7 @@ def _best_test(results: Sequence[Mapping[str, Any]]) -> float:
 
 
 def _row(result: Mapping[str, Any]) -> dict[str, float]:
-    scores, used = result["scores"], result["used"].values()
+    scores, used = result["scores"], [result["used"][role] for role in (TARGET, OPTIMIZER)]
     return {
         "sel_seed": mean(scores["selection"]["seed"]),
         "sel_best": mean(scores["selection"]["best"]),

@@ -28,7 +28,8 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from served import JsonHandler, listening
 
-OPTIMIZER = "optimizer"
+TARGET, OPTIMIZER, HELD_OUT = "target", "optimizer", "held-out"
+"""Of whom a request is: of the target for a test item, it is counted apart, for not every program measures these."""
 LOOK_S = 0.2
 MOST_TOKENS = 500
 """Of a reply of the target: programs that set no bound, or a higher one, are bound alike."""
@@ -59,7 +60,8 @@ class Door:
     prompts: Path  # folder of the questions to the optimizer
     at_once: int = 4  # requests to the target; 1 where several programs run, so that each keeps its prefix in a slot
     url: str = ""  # without a path
-    used: dict[str, Counts] = field(default_factory=lambda: {"target": Counts(), OPTIMIZER: Counts()})
+    held_out: frozenset[str] = frozenset()  # the questions of the test items
+    used: dict[str, Counts] = field(default_factory=lambda: {role: Counts() for role in (TARGET, OPTIMIZER, HELD_OUT)})
     _times: Counter[str] = field(default_factory=Counter)  # that a question to the optimizer was asked since the start
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _turns: threading.Semaphore = field(init=False)
@@ -88,7 +90,8 @@ class Door:
         if row is None:
             with closing(sqlite3.connect(self.replies, timeout=60)) as database, database:
                 database.execute("INSERT OR IGNORE INTO replies VALUES (?, ?)", [key, json.dumps(reply)])
-        self._count("target", reply["usage"])
+        text = "".join(str(message["content"]) for message in body["messages"])
+        self._count(HELD_OUT if any(question in text for question in self.held_out) else TARGET, reply["usage"])
         return dict(reply)
 
     def ask_optimizer(self, body: Mapping[str, Any]) -> dict[str, Any]:
