@@ -161,17 +161,6 @@ def test_a_run_can_start_from_a_version_of_another_run(repository):
     )
 
 
-def test_a_clone_can_continue_an_unfinished_run(small, tmp_path):
-    part = new_repository(tmp_path / "part")
-    command = ("train", "demo", "--run", RUN, *QUICK)
-    stopped = skillgit(*command, "--max-calls", "110", cwd=part, code=7)
-    assert f"--run {RUN}" in stopped.err
-    git("clone", "-q", part, tmp_path / "clone", cwd=tmp_path)
-    skillgit(*command, cwd=tmp_path / "clone")
-    history = [git("log", "--format=%s", f"run/{RUN}", cwd=place).out for place in (small, tmp_path / "clone")]
-    assert history[0] == history[1]
-
-
 def test_the_dry_run_spends_and_writes_nothing(repository):
     before = refs(repository)
     planned = json.loads(skillgit("train", "demo", "--dry-run", "--json", cwd=repository).out)

@@ -54,13 +54,6 @@ def test_the_demo_can_be_made_and_looked_at(tmp_path):
 
 
 @pytest.mark.slow
-def test_training_as_described(tmp_path):
-    done = bash(EXECUTED[1], tmp_path)
-    assert done.returncode == 0, done
-    assert "second" in done.stdout
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("trunk", ["", "master"], ids=["a new folder", "a repository on master"])
 def test_training_on_tasks_of_ones_own(tmp_path, trunk):
     preparation, training = blocks("tasks.md", "sh", mark="executed")

@@ -11,6 +11,7 @@ from contextlib import ExitStack, closing
 import pytest
 from collector import collector, environment
 from program import QUICK, SKILLGIT, new_repository, run, skillgit
+from soaking import soak
 from wire import Faults, wire_server
 from wire.training import ENVIRONMENT, course, over
 
@@ -153,7 +154,7 @@ def untraced(tmp_path_factory):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("fate", ["absent", "dies", "silent", "misnamed"])
+@pytest.mark.parametrize("fate", [soak("absent"), "dies", "silent", soak("misnamed")])
 def test_a_collector_that_takes_nothing_changes_no_run_and_is_said_once(fate, untraced, tmp_path):
     repository = new_repository(tmp_path / "repository")
     with ExitStack() as stack, wire_server() as wire:

@@ -9,6 +9,7 @@ from random import Random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from soaking import soak
 
 from skillgit.domain.statistics import sign_test
 from skillgit.domain.usefulness import POWER, WORTH, Advice, Usefulness, items_needed, judge
@@ -42,7 +43,7 @@ def test_a_skill_that_is_worth_its_place_is_given_up_as_seldom_as_the_level_says
     assert chance <= ALPHA + 1e-9
 
 
-@pytest.mark.parametrize("n", [29, 80, items_needed(ALPHA)])
+@pytest.mark.parametrize("n", [29, soak(80), soak(items_needed(ALPHA))])
 def test_so_is_one_whose_gains_are_graded(n):
     """By simulation, without the help of the paired test; four standard errors above the level are chance."""
     random, times = Random(n), 4000  # noqa: S311 - no secret

@@ -9,6 +9,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
 from program import QUICK, new_repository
 from trained_runs import user
 
@@ -74,6 +75,7 @@ class AcceptedSteps:
             self.steps.append(event.step)
 
 
+@pytest.mark.soak
 def test_one_accepted_step_is_read_in_few_files(tmp_path, monkeypatch):
     """From the begin of the step until its event is recorded; what the next one does meanwhile is not counted."""
     tracer, watcher = Tracer(), AcceptedSteps()

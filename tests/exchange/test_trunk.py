@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import shlex
-import subprocess
 
 import pytest
+from real_git import git
 from sample_run import seed_skill, write_run
 from soaking import sampled, soak
 
@@ -23,11 +23,6 @@ from skillgit.store.work_tree import add_skill
 
 NAMES = ["master", "trunk", "develop", "release/2.x", "main"]
 PATH = ".claude/skills/demo"
-
-
-def git(folder, *words):
-    command = ["git", "-C", str(folder), "-c", "user.name=n", "-c", "user.email=n@localhost", *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def plain(folder, where="heads"):

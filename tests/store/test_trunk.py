@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import subprocess
-
 import pytest
+from real_git import git
 from soaking import sampled
 
 from skillgit.store import refs
@@ -12,11 +11,6 @@ from skillgit.store.repo import Repo
 from skillgit.store.trunk import trunk, trunk_revision, trunk_tip
 
 NAMES = sampled(["release/2.x", "main", "master", "trunk", "develop", "Hauptzweig"], 5)
-
-
-def git(folder, *words):
-    command = ["git", "-C", str(folder), "-c", "user.name=n", "-c", "user.email=n@localhost", *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def repository(folder, name, *, commits=1):

@@ -119,7 +119,8 @@ def test_the_pages_of_a_change_keep_nobody_out_at_any_width(served: Served, brow
             page.goto(f"{served.origin}/{path.format(run=RUN)}")
             for theme in ("light", "dark"):
                 page.emulate_media(color_scheme=theme)
-                faults[path, theme] = [*overflow(page), *barriers(page), *ear.complaints]
+                # contrast, which takes axe longest, depends on the theme and not on the width
+                faults[path, theme] = [*overflow(page), *barriers(page, contrast=width == 390), *ear.complaints]
     assert {place: fault for place, fault in faults.items() if fault} == {}
 
 

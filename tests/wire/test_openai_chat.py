@@ -96,7 +96,7 @@ def test_the_demo_learns_the_same_from_all_of_them(repository, offline, backend,
     assert same(repository, offline)
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_azure_needs_nothing_but_the_variables_of_the_reference(repository, offline):
     with wire_server() as wire:
         env = {"AZURE_OPENAI_ENDPOINT": wire.url, "AZURE_OPENAI_API_KEY": KEY}

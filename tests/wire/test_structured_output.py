@@ -49,7 +49,7 @@ def test_a_training_is_the_same_with_schemas_without_and_where_they_are_refused(
     assert paid_twice(asked) == paid_twice(tried) == []
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_offline_models_learn_the_same_and_a_record_without_schemas_is_replayed_with_them(tmp_path, tmp_path_factory):
     plain = copy_folder(trained_run(tmp_path_factory, "demo", *QUICK), tmp_path / "plain")
     taken, replayed = (new_repository(tmp_path / name) for name in ("taken", "replayed"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from dataclasses import replace
 
 import pytest
@@ -11,6 +10,7 @@ from asking import ask
 from detect_secrets.core.potential_secret import PotentialSecret
 from hypothesis import given
 from hypothesis import strategies as st
+from real_git import git
 from sample_run import PATH
 
 from skillgit.app.exchange import push_check
@@ -23,11 +23,6 @@ from skillgit.plugin.redaction import credentials, redact
 AWS = "AKIA" + "IOSFODNN7ABCDEFG"
 GITHUB = "ghp_" + "a1B2" * 9
 SEED = "---\nname: demo\ndescription: Use it.\n---\n\n# Demo\n\n- Be brief.\n"
-
-
-def git(where, *words, **more) -> str:
-    command = ["git", "-C", str(where), "-c", "user.name=n", "-c", "user.email=n@localhost", *words]
-    return subprocess.run(command, capture_output=True, text=True, check=True, **more).stdout.strip()
 
 
 @pytest.fixture

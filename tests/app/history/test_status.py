@@ -1,20 +1,16 @@
 from __future__ import annotations
 
 import os
-import subprocess
 
 import pytest
 from asking import ask
+from real_git import git
 from sample_run import RUN, write_run
 
 from skillgit.app.history.run_list import run_list
 from skillgit.app.history.status import status
 from skillgit.errors import RepositoryNotFoundError
 from skillgit.store.lock import RunLock
-
-
-def git(folder, *arguments):
-    return subprocess.run(["git", "-C", str(folder), *arguments], capture_output=True, text=True, check=True).stdout
 
 
 def test_an_empty_repository_stands_at_nothing(context):

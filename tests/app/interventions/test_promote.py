@@ -1,11 +1,11 @@
 from __future__ import annotations
 
-import subprocess
 from dataclasses import replace
 
 import pygit2
 import pytest
 from asking import ask
+from real_git import git
 from sample_run import PATH, RUN, seed_skill, write_run
 from soaking import sampled_rows
 
@@ -20,11 +20,6 @@ from skillgit.store.history_reader import read_commit
 from skillgit.store.repo import Repo
 from skillgit.store.trunk import trunk
 from skillgit.store.work_tree import add_skill
-
-
-def git(where, *words) -> str:
-    command = ["git", "-C", str(where), "-c", "user.name=n", "-c", "user.email=n@localhost", *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
 @pytest.fixture
@@ -103,7 +98,7 @@ def test_changes_elsewhere_stay_as_with_git_merge(context, repo, home):
     (home / "README").write_text("changed\n")
     (home / "untracked").write_text("new\n")
     promote(context, "v3")
-    assert git(home, "status", "--porcelain") == " M README\n?? untracked\n"
+    assert git(home, "status", "--porcelain") == " M README\n?? untracked"
     assert repo.tip(trunk(repo)) == git(home, "rev-parse", "HEAD").strip()
 
 

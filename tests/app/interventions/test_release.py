@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
-
 import pytest
 from asking import ask
 from hypothesis import given
 from hypothesis import strategies as st
+from real_git import git
 from sample_run import PATH, RUN, seed_skill, write_run
 
 from skillgit.app.interventions.promote import promote
@@ -18,11 +17,6 @@ from skillgit.store.trunk import trunk
 from skillgit.store.work_tree import add_skill
 
 TAG = "refs/tags/demo/v1.2.0"
-
-
-def git(where, *words) -> str:
-    command = ["git", "-C", str(where), "-c", "user.name=n", "-c", "user.email=n@localhost", *words]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
 @pytest.fixture
@@ -40,7 +34,7 @@ def test_a_release_writes_the_version_and_no_other_byte_and_tags_the_merge_commi
     before = git(home, "show", f"{RUN}/v3:{PATH}/SKILL.md")
     after = git(home, "show", f"main:{PATH}/SKILL.md")
     assert after == before.replace("texts.\n---\n", 'texts.\nmetadata:\n  version: "1.2.0"\n---\n', 1) != before
-    assert git(home, "diff", "--name-only", f"{RUN}/v3", "main") == f"{PATH}/SKILL.md\n"
+    assert git(home, "diff", "--name-only", f"{RUN}/v3", "main") == f"{PATH}/SKILL.md"
     assert git(home, "cat-file", "-t", TAG).strip() == "tag"
     assert git(home, "rev-parse", f"{TAG}^{{commit}}").strip() == result.commit == repo.tip(trunk(repo))
     assert git(home, "tag", "-l", "--format=%(contents:subject)", "demo/v1.2.0").strip() == "demo 1.2.0"

@@ -176,8 +176,8 @@ def unbroken(filled, tmp_path_factory):
 
 
 DEATHS = [
-    soak("planted", 1), ("planted", 17), soak("planted", 200), soak("before-branch", 1), ("after-branch", 1),
-    soak("after-push", 1), soak("before-request", 1), ("after-request", 1),
+    soak("planted", 1), soak("planted", 17), soak("planted", 200), soak("before-branch", 1), ("after-branch", 1),
+    soak("after-push", 1), soak("before-request", 1), soak("after-request", 1),
 ]  # fmt: skip
 
 

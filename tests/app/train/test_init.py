@@ -1,20 +1,15 @@
 from __future__ import annotations
 
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from real_git import git
 
 from skillgit.app.train.starting_point import init
 from skillgit.errors import ConflictError, SkillError, UsageError
 
 VALID = "---\nname: demo\ndescription: Answers questions.\n---\n\n# Demo\n"
-
-
-def git(folder, *arguments):
-    command = ["git", "-C", str(folder), "-c", "user.name=a", "-c", "user.email=a@localhost", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
 def seed(folder, name="demo"):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from real_git import git
 from soaking import soak
 
 from skillgit.app.train.starting_point import init
@@ -18,11 +18,6 @@ from skillgit.store.work_tree import skills_at
 
 TEXT = "---\nname: {0}\ndescription: Use it for {0}.\nargument-hint: '[x]'\n---\n\n# {0}\n\n- Be brief.\n"
 PLACES = ["skills/town", ".claude/skills/town", ".agents/skills/town", "town", "packages/web/.cursor/skills/town"]
-
-
-def git(folder, *words):
-    command = ["git", "-C", str(folder), "-c", "user.name=a", "-c", "user.email=a@localhost", *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def write(folder: Path, path: str) -> Path:

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import subprocess
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from itertools import count
@@ -10,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from asking import ask
+from real_git import git
 from sample_run import RUN, as_json, clock_from, transitions, write_run
 from soaking import soak
 
@@ -20,10 +20,6 @@ from skillgit.index import index_check
 from skillgit.index.index_check import IndexFault
 from skillgit.index.refresh import open_index, path_of
 from skillgit.store.event_writer import RunWriter
-
-
-def git(folder, *arguments):
-    return subprocess.run(["git", "-C", str(folder), *arguments], capture_output=True, text=True, check=True).stdout
 
 
 def test_a_sound_history_has_no_problems(context, repo, records):

@@ -1,9 +1,8 @@
 from __future__ import annotations
 
-import subprocess
-
 import pytest
 from asking import ask
+from real_git import git
 from sample_run import RUN, write_run
 
 from skillgit.app.workspace.revision import default_run, find_run, resolve
@@ -11,10 +10,6 @@ from skillgit.app.workspace.workspace import Workspace, use
 from skillgit.errors import HistoryError, RevisionNotFoundError
 
 OTHER = "demo-20261122-zzzz"
-
-
-def git(folder, *arguments):
-    return subprocess.run(["git", "-C", str(folder), *arguments], capture_output=True, text=True, check=True).stdout
 
 
 NAMED = {

@@ -26,6 +26,7 @@ def test_the_demo_learns_to_win_games_that_it_was_not_trained_on(tmp_path):
     skillgit("fsck", "--deep", cwd=repository)
 
 
+@pytest.mark.soak
 def test_a_training_over_http_plays_whole_games(tmp_path):
     few = ("-o", "env.limit=2", "-o", "train.batch_size=2", "-o", "evaluation.test_env_num=1", "-o", "env.max_steps=12")
     repository, asked = train(tmp_path, "alfworld", "-o", "model.target=agent", *few)

@@ -121,7 +121,7 @@ def test_a_verdict_is_one_word_and_what_merely_contains_it_is_none(tmp_path):
     assert not silent.heard
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_it_trains_over_the_wire_with_a_judge(tmp_path):
     said = (
         (TARGET, "<answer>A</answer>"),

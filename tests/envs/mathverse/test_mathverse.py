@@ -237,7 +237,7 @@ def test_one_real_problem_in_all_its_versions(tmp_path):
         assert item.content["pictures"]
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_it_trains_over_the_wire_with_a_judge(tmp_path):
     said = ((TARGET, "<answer>A</answer>"), ("You compare an answer", "1"))
     backend = ("-o", "env.scorer=official", "-o", "model.judge_backend=openai_compatible", "-o", "model.judge=analyst")

@@ -148,7 +148,7 @@ def test_the_forms_of_the_authors_are_read(answer, letter):
     assert extracted(answer) == letter
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_several_pictures_go_over_the_wire(tmp_path):
     said = ((TARGET, "<answer>A</answer>"),)
     repository, asked = train(tmp_path, "mmrb", scripted=said, keep=True)

@@ -144,7 +144,7 @@ def test_documents_that_have_gone_are_a_fault_and_not_a_wrong_answer(tmp_path: P
         asyncio.run(environment.rollout(item, environment.seed_skill(), Says()))
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_tools_work_over_the_wire(tmp_path: Path):
     said = (
         (TARGET, 'tool:grep {"pattern": "Customs"}'),

@@ -282,7 +282,7 @@ def test_a_service_that_fails_is_a_fault_and_no_score(tmp_path):
         asyncio.run(environment.rollout(item, environment.seed_skill(), target))
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_it_trains_over_the_wire_with_a_search(tmp_path):
     said = ((TARGET, "<answer>3</answer>"), ("You grade the answer", "C"))
     judge = ("-o", "model.judge_backend=openai_compatible", "-o", "model.judge=analyst")

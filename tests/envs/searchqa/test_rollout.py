@@ -97,7 +97,7 @@ def test_items_are_read_when_they_are_wanted(tmp_path: Path):
     assert len(SearchQA({"limit": 3}, tmp_path).items(Split.TEST)) == 3
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_reviews_go_over_the_wire(tmp_path: Path):
     said = (
         (TARGET, "<answer>Oxford Silver</answer>"),

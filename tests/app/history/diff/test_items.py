@@ -153,6 +153,7 @@ print(*sorted(files), sep="\\n", file=sys.stderr)
 """
 
 
+@pytest.mark.soak
 @pytest.mark.usefixtures("records")
 def test_a_difference_of_items_is_answered_by_few_files(context):
     def entered() -> list[str]:
