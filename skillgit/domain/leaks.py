@@ -169,6 +169,7 @@ class SecretIndex:
     by_word: Mapping[str, tuple[int, ...]]  # a telling word to the questions that hold it
     by_name: Mapping[str, tuple[tuple[str, int], ...]]  # the rarest word of a name to names and their questions
     texts: tuple[tuple[str, Leak], ...]  # long texts, folded
+    shown: tuple[str, ...]  # what train items say, folded: whoever repeats it needs no held-out item
     cues: tuple[tuple[str, ...], ...] = ()  # the words of choices that are right wherever they are listed
 
 
@@ -197,6 +198,7 @@ def build_index(
         {word: tuple(numbers) for word, numbers in by_word.items()},
         {word: tuple(names) for word, names in by_name.items()},
         tuple((fold(text), source) for source, text in long_texts(rows)),
+        tuple(fold(text) for _, split, secrets in rows if split is Split.TRAIN for text in secrets.inputs),
         tuple(tuple(words(cue)) for cue in cues),
     )
 
@@ -222,10 +224,15 @@ def _questions(
     labels = task_words.label_words
     common = frozenset(word for word, items in frequency.items() if items > limit)
     names = _names_of(by_text)
+    rarest = {
+        name: min(name.split(), key=lambda word: (frequency[word], word)) for each in names.values() for name in each
+    }
+    rare_words, holders = frozenset(rarest.values()), defaultdict[str, list[str]](list)
+    for text in map(fold, by_text):
+        for word in rare_words.intersection(text.split()):
+            holders[word].append(text)
     questions = []
     for question, (item, answers) in by_text.items():
-        if not answers:
-            continue
         parts = tuple(
             frozenset(
                 sys.intern(word) for word in words(part) if _tells(word) and word not in labels and word not in common
@@ -237,7 +244,7 @@ def _questions(
                 item=item,
                 answers=tuple(answers),
                 is_own=not task_words.is_closed and all(_is_own(answer, task_words) for answer in answers),
-                names=tuple(name for name in names[question] if _is_unique(name.split(), labels, frequency)),
+                names=tuple(name for name in names[question] if _is_unique(name, labels, holders[rarest[name]])),
                 proper=frozenset(word for word in _proper_names(question) if frequency[word] == 1),
                 parts=parts,
                 telling=frozenset().union(*parts),
@@ -246,9 +253,12 @@ def _questions(
     return questions
 
 
-def _is_unique(name: Sequence[str], labels: frozenset[str], frequency: Mapping[str, int]) -> bool:
-    """Say whether a name is more than words of labels and, if it is one word, in no other question."""
-    return not labels.issuperset(name) and (len(name) > 1 or frequency[name[0]] == 1)
+def _is_unique(name: str, labels: frozenset[str], questions: Sequence[str]) -> bool:
+    """Say whether a name is more than words of labels, and in one of ``questions``, folded ones with its rarest word.
+
+    The value of a field may be a part of what other questions say: ``Depends: perl`` of ``Depends: perl, libmoose``.
+    """
+    return not labels.issuperset(name.split()) and sum(name in question for question in questions) == 1
 
 
 def _is_own(answer: str, task_words: Vocabulary) -> bool:
@@ -304,10 +314,10 @@ def _tells(word: str) -> bool:
 def find_leak(index: SecretIndex, text: str, base: str) -> Leak | None:
     """Return the first leak in ``text``.
 
-    A long text is quoted by eight of its words in a row, unless several items share them. An item is tied to its answer
-    if the answer is in the same clause, the clause next to it or the heading above, next to
+    A long text is quoted by eight of its words in a row, unless several items share them, or a train item says them. An
+    item is tied to its answer if the answer is in the same clause, the clause next to it or the heading above, next to
 
-    - a name that this item alone has: the whole value of a field such as ``Package: lbzip2``; or
+    - a name that no other question says: the whole value of a field such as ``Package: lbzip2``; or
     - three telling words of the question, half of those of the line that they come from; both, if it has only two; or
     - where no other item has the answer, and answers are not a closed set: two telling words, or one proper name.
 
@@ -335,7 +345,9 @@ def find_leaks(index: SecretIndex, text: str, base: str) -> Iterator[Leak]:
 
 def _all_leaks(index: SecretIndex, text: str, base: str) -> Iterator[Leak]:
     yield from _stated_cues(index, text, base)
-    yield from quotations(index.texts, text, base, index.task_words.fewest)
+    for leak in quotations(index.texts, text, base, index.task_words.fewest):
+        if leak.kind is not LeakKind.INPUT or not any(_spaced([leak.words]) in shown for shown in index.shown):
+            yield leak
     exempt_items: set[str] | None = None
     base_words = frozenset(words(base))
     for leak in chain(ties(index, text, base_words), _tied_in_list(index, text, base_words)):

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skillgit.domain.evaluation import Split
@@ -379,6 +379,35 @@ def test_a_pair_of_an_item_and_another_answer_is_no_leak(rows, data):
     others = [row.answers[0] for _, _, row in rows if row.answers != secrets.answers]
     other = data.draw(st.sampled_from(others))
     assert list(find_leaks(index, f"- {' '.join(chosen)}: {other}", "")) == []
+
+
+DEPENDS = ("default-jre", "default-jre, libjargs-java", "perl", "perl, libmoose-perl", "python3, python3-pkg-resources")
+SUMMARIES = ("Provides an X Window System client interface to its extensions", "Java game", "game of tanks in Java")
+
+
+@st.composite
+def packages(draw: st.DrawFn) -> list[tuple[str, Split, Secrets]]:
+    """Draw items that say in part what others say, those of train first."""
+    rows = []
+    for number in range(draw(st.integers(8, 20))):
+        lines = f"Summary: {draw(st.sampled_from(SUMMARIES))}\nDepends: {draw(st.sampled_from(DEPENDS))}"
+        name = made_up_word(draw(st.integers(0, 9)))
+        answer = draw(st.sampled_from(["program", "library", "dependency injection container for java"]))
+        rows.append((f"i{number}", number, Secrets(answers=(answer,), inputs=(f"Package: {name}\n{lines}",))))
+    return [(item, Split.TRAIN if at % 2 else Split.TEST, secrets) for item, at, secrets in sorted(rows, key=odd_first)]
+
+
+def odd_first(row: tuple[str, int, Secrets]) -> bool:
+    return row[1] % 2 == 0
+
+
+@settings(max_examples=200)
+@given(packages(), st.sampled_from(FORMS))
+def test_what_a_train_item_says_gives_no_held_out_item_away(rows, form):
+    index, train = build_index(rows), {item: secrets for item, split, secrets in rows if split is Split.TRAIN}
+    for secrets in train.values():
+        text = form.format(" ".join(secrets.inputs[0].split()), secrets.answers[0])
+        assert {found.item for found in find_leaks(index, text, "")} <= train.keys()
 
 
 LANGUAGES = ("ruby", "perl", "ocaml", "haskell")
