@@ -5,16 +5,13 @@ import subprocess
 
 import pygit2
 import pytest
+from real_git import git
 
 from skillgit.errors import HistoryError, RepositoryNotFoundError, RevisionNotFoundError
 from skillgit.store import refs
 from skillgit.store.git_binary import git as ask_git
 from skillgit.store.refs import RefFiles
 from skillgit.store.repo import Identity, Repo
-
-
-def git(folder, *arguments) -> None:
-    subprocess.run(["git", *arguments], cwd=folder, check=True, capture_output=True)
 
 
 def test_a_new_repository_is_on_main_and_has_no_commits(tmp_path) -> None:

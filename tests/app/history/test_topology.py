@@ -1,11 +1,11 @@
 from __future__ import annotations
 
-import subprocess
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from asking import ask
+from real_git import git
 from sample_run import RUN, write_run
 
 from skillgit.app.history.log import in_order, log
@@ -19,17 +19,12 @@ PERSON = ("-c", "user.name=Somebody", "-c", "user.email=somebody@example.org")
 BEGUN = datetime(2026, 11, 21, 9, 0, tzinfo=UTC)
 
 
-def git(repo, *arguments):
-    done = subprocess.run(["git", "-C", repo.raw.path, *arguments], capture_output=True, text=True, check=True)
-    return done.stdout.strip()
-
-
 def merge_by_hand(repo, run, other, tree_of):
     """Merge the commit ``other`` into ``run`` with the text of another commit."""
     branch = refs.run_branch(run)
     parents = ("-p", repo.tip(branch), "-p", other)
-    oid = git(repo, *PERSON, "commit-tree", f"{tree_of}^{{tree}}", *parents, "-m", "merge by hand")
-    git(repo, "update-ref", branch, oid)
+    oid = git(repo.raw.path, *PERSON, "commit-tree", f"{tree_of}^{{tree}}", *parents, "-m", "merge by hand")
+    git(repo.raw.path, "update-ref", branch, oid)
     return oid
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from real_git import git
 
 from skillgit.app.skill_format import frontmatter
 from skillgit.app.skill_format.lint import check_folder
@@ -148,10 +148,6 @@ def test_lint_warns_of_a_key_that_only_agents_document_and_reports_no_error(key)
     document = f"---\nname: charts\ndescription: Use it.\n{key}: true\n---\n{BODY}"
     faults = check_folder("charts", {"SKILL.md": document.encode()})
     assert [(fault.rule, fault.severity) for fault in faults] == [("key-of-agents", Severity.WARNING)]
-
-
-def git(folder, *arguments):
-    subprocess.run(["git", "-C", str(folder), *arguments], check=True, capture_output=True)
 
 
 def write(folder, *files):

@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-import subprocess
 from datetime import timedelta
 
 import pytest
 from asking import ask
+from real_git import git
 from sample_run import RUN, START, write_run
 
 from skillgit.app.history.log import log
@@ -19,10 +19,6 @@ from skillgit.store.lock import RunLock
 from skillgit.store.repo import Repo
 
 FOLD = GcRequest(fold=True)
-
-
-def git(repo, *arguments):
-    return subprocess.run(["git", *arguments], cwd=repo.workdir, capture_output=True, text=True, check=True).stdout
 
 
 def test_a_folded_run_looks_as_it_did(context, repo, records):
@@ -62,7 +58,7 @@ def test_dropped_evidence_is_known_to_be_absent_whenever_git_prunes_it(context, 
     assert done.dropped == 6
     assert done.freed > 0
     assert fsck(context, None, deep=True).problems == ()
-    git(repo, "gc", "-q", "--prune=now")
+    git(repo.workdir, "gc", "-q", "--prune=now")
     pruned = Repo.discover(context.directory)
     assert not pruned.has_object(records[2].evidence)
     assert fsck(context, None, deep=True).problems == ()

@@ -7,16 +7,13 @@ from typing import get_args
 
 import pytest
 from asking import ask
+from real_git import git
 
 from skillgit.app.history.diff.items import Change, item_changes, items, paired_test
 from skillgit.domain.evaluation import Gauge, Metric
 from skillgit.errors import NotFoundError, RevisionNotFoundError
 from skillgit.index.rows import ItemRow
 from skillgit.view.items import LOOKS, change_words
-
-
-def git(folder, *arguments):
-    return subprocess.run(["git", "-C", str(folder), *arguments], capture_output=True, check=True).stdout
 
 
 @pytest.mark.usefixtures("records")
@@ -49,9 +46,8 @@ def test_one_version_is_compared_with_the_one_that_it_rests_on(context):
 
 def test_a_commit_that_is_no_event_has_no_items(context, repo, records):
     git(repo.workdir, "tag", "here", records[0].commit + "^{tree}")
-    tree = git(repo.workdir, "rev-parse", "here^{tree}").decode().strip()
-    author = ("-c", "user.name=a", "-c", "user.email=a@localhost")
-    plain = git(repo.workdir, *author, "commit-tree", tree, "-m", "x").decode().strip()
+    tree = git(repo.workdir, "rev-parse", "here^{tree}")
+    plain = git(repo.workdir, "commit-tree", tree, "-m", "x")
     with pytest.raises(RevisionNotFoundError, match="belongs to no run"):
         ask(items, context, plain, "v1")
 
