@@ -346,9 +346,9 @@ def _way_back(repo: Repo, name: str) -> str:
 
 
 def _near(repo: Repo, name: str, names: Sequence[str]) -> str:
-    if way := _way_back(repo, name):
-        return way
     reason, fetching = repo.unfetched
+    if not reason and (way := _way_back(repo, name)):
+        return way
     listing = (
         f"runs: {', '.join(names[:_SHOWN])}" if names else f"there are no runs yet: {skills_here.train_hint(repo)}"
     )
