@@ -340,7 +340,8 @@ def _way_back(repo: Repo, name: str) -> str:
     """Return what brings back the branch of the run that ``name`` begins with; empty if it is there, or never was."""
     run = name.partition("/")[0]
     with suppress(SkillgitError):  # this cannot be the name of a run, or its history is damaged
-        if (newest := repair.lost_event(repo, check_run_name(run), [])) is not None:
+        is_there = repo.tip(refs.run_branch(check_run_name(run))) is not None
+        if not is_there and (newest := repair.lost_event(repo, run, [])) is not None:
             return repair.bring_back(repo, run, newest.commit)
     return ""
 
