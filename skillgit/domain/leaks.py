@@ -169,7 +169,7 @@ class SecretIndex:
     by_word: Mapping[str, tuple[int, ...]]  # a telling word to the questions that hold it
     by_name: Mapping[str, tuple[tuple[str, int], ...]]  # the rarest word of a name to names and their questions
     texts: tuple[tuple[str, Leak], ...]  # long texts, folded
-    shown: tuple[str, ...]  # what train items say, folded: whoever repeats it needs no held-out item
+    shown: tuple[str, ...]  # what train items say, folded: to repeat it takes no held-out item
     cues: tuple[tuple[str, ...], ...] = ()  # the words of choices that are right wherever they are listed
 
 
