@@ -42,7 +42,7 @@ def new_run_name(environment: str, day: date, entropy: bytes) -> str:
 
 
 def is_proposing(run: str) -> bool:
-    """Say whether ``propose`` gave the run its name; such a run is the default only where there is no other."""
+    """Say whether ``propose`` gave the run its name; such a run is the default only where there are no others."""
     return _PROPOSING.fullmatch(run) is not None
 
 

@@ -191,7 +191,7 @@ def build_index(
         for word in question.telling:
             by_word[word].append(number)
         for name in question.names:
-            by_name[min(name.split(), key=lambda word: (frequency[word], word))].append((name, number))
+            by_name[_rarest(name, frequency)].append((name, number))
     return SecretIndex(
         task_words,
         tuple(questions),
@@ -224,9 +224,8 @@ def _questions(
     labels = task_words.label_words
     common = frozenset(word for word, items in frequency.items() if items > limit)
     names = _names_of(by_text)
-    rarest = {
-        name: min(name.split(), key=lambda word: (frequency[word], word)) for each in names.values() for name in each
-    }
+    rarest = {name: _rarest(name, frequency) for each in names.values() for name in each}
+    # the value of a field may be a part of what others say: ``Depends: perl`` of ``Depends: perl, libmoose``
     rare_words, holders = frozenset(rarest.values()), defaultdict[str, list[str]](list)
     for text in map(fold, by_text):
         for word in rare_words.intersection(text.split()):
@@ -253,11 +252,12 @@ def _questions(
     return questions
 
 
-def _is_unique(name: str, labels: frozenset[str], questions: Sequence[str]) -> bool:
-    """Say whether a name is more than words of labels, and in one of ``questions``, folded ones with its rarest word.
+def _rarest(name: str, frequency: Mapping[str, int]) -> str:
+    return min(name.split(), key=lambda word: (frequency[word], word))
 
-    The value of a field may be a part of what other questions say: ``Depends: perl`` of ``Depends: perl, libmoose``.
-    """
+
+def _is_unique(name: str, labels: frozenset[str], questions: Sequence[str]) -> bool:
+    """Say whether a name is more than words of labels, and said by only one of the folded ``questions``."""
     return not labels.issuperset(name.split()) and sum(name in question for question in questions) == 1
 
 

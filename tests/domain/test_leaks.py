@@ -7,8 +7,9 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from soaking import examples
 
 from skillgit.domain.evaluation import Split
 from skillgit.domain.leaks import LeakKind, Secrets, build_index, find_leak, find_leaks, words
@@ -388,20 +389,17 @@ SUMMARIES = ("Provides an X Window System client interface to its extensions", "
 @st.composite
 def packages(draw: st.DrawFn) -> list[tuple[str, Split, Secrets]]:
     """Draw items that say in part what others say, those of train first."""
-    rows = []
-    for number in range(draw(st.integers(8, 20))):
+    rows, size = [], draw(st.integers(8, 20))
+    for number in range(size):
         lines = f"Summary: {draw(st.sampled_from(SUMMARIES))}\nDepends: {draw(st.sampled_from(DEPENDS))}"
         name = made_up_word(draw(st.integers(0, 9)))
         answer = draw(st.sampled_from(["program", "library", "dependency injection container for java"]))
-        rows.append((f"i{number}", number, Secrets(answers=(answer,), inputs=(f"Package: {name}\n{lines}",))))
-    return [(item, Split.TRAIN if at % 2 else Split.TEST, secrets) for item, at, secrets in sorted(rows, key=odd_first)]
+        split = Split.TRAIN if 2 * number < size else Split.TEST
+        rows.append((f"i{number}", split, Secrets(answers=(answer,), inputs=(f"Package: {name}\n{lines}",))))
+    return rows
 
 
-def odd_first(row: tuple[str, int, Secrets]) -> bool:
-    return row[1] % 2 == 0
-
-
-@settings(max_examples=200)
+@examples(10)
 @given(packages(), st.sampled_from(FORMS))
 def test_what_a_train_item_says_gives_no_held_out_item_away(rows, form):
     index, train = build_index(rows), {item: secrets for item, split, secrets in rows if split is Split.TRAIN}

@@ -60,8 +60,7 @@ class TaskFile:
         if not self.path.exists():
             return []
         rows = read_rows(self.path)
-        text = self._text().removeprefix(_MARK)
-        lines = [number for number, line in enumerate(text.split("\n"), start=1) if line.strip()]
+        lines = [number for number, line in enumerate(self._lines()[1], start=1) if line.strip()]
         return [
             TaskEntry(line=line, row=dict(row.fields), item=reader.task(row.where, row.fields, self.path))
             for line, row in zip(lines, rows, strict=True)
@@ -74,12 +73,10 @@ class TaskFile:
         self._write(f"{text}{gap}{''.join(lines)}")
 
     def replace(self, rows: Mapping[int, Mapping[str, object]]) -> None:
-        text = self._text()
-        start = text[: text.startswith(_MARK)]
-        lines = text.removeprefix(_MARK).split("\n")
+        mark, lines = self._lines()
         for number, row in rows.items():
             lines[number - 1] = json.dumps(row, ensure_ascii=False)
-        self._write(start + "\n".join(lines))
+        self._write(mark + "\n".join(lines))
 
     @property
     def size(self) -> int:
@@ -101,8 +98,13 @@ class TaskFile:
         else:
             self.path.unlink()
 
+    def _lines(self) -> tuple[str, list[str]]:
+        """Return the mark that some editors put before a text, empty without one, and the lines behind it."""
+        text = self._text()
+        return _MARK * text.startswith(_MARK), text.removeprefix(_MARK).split("\n")
+
     def _text(self) -> str:
-        """Return the text of the file with the mark that some editors put before it, so that it stays."""
+        """Return the text of the file with its byte order mark, so that it stays."""
         return self.path.read_bytes().decode("utf-8")
 
     def _write(self, text: str) -> None:

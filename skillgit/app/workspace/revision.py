@@ -163,7 +163,7 @@ def lack_of_runs(workspace: Moment) -> SkillgitError:
 def default_run(workspace: Moment) -> str | None:
     """Return ``git config skillgit.run``, else the newest event's; a RevisionNotFoundError or HistoryError.
 
-    Where a skill is named, only its runs count. Those of ``propose`` count where there is no other.
+    Where a skill is named, only its runs count. Those of ``propose`` count where there are no others.
     """
     if workspace.skill:
         setting = workspace.repo.config(DEFAULT_RUN)

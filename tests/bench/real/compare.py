@@ -251,8 +251,8 @@ def tables(folder: Path) -> str:
                 ahead = [best - other for best, other in zip(first, own, strict=True)]
                 low, high = bootstrap_interval(ahead)
                 behind.append(f"of {program} by {shown(mean(ahead), '+')} ({shown(low, '+')} to {shown(high, '+')})")
-        seeds = [mean([cells[name] for cells in map(_row, ranked[0][1])]) for name in ("sel_seed", "seed")]
-        lines += ["", f"The seed scores {shown(seeds[0])} on selection and {shown(seeds[1])} on test."]
+        seed = figures[f"{task}/{ranked[0][0]}"]
+        lines += ["", f"The seed scores {shown(seed['sel_seed'])} on selection and {shown(seed['seed'])} on test."]
         if behind:
             lines += [f"On the same test items {ranked[0][0]} is ahead {', '.join(behind)}; 95 % in brackets."]
         lines.append("")

@@ -81,17 +81,17 @@ async def graded(checks: Sequence[Fields], sheet: Sheet) -> tuple[Scored, str]:
         for check, grade, ok in zip(checks, grades, passes, strict=True)
     ]
     listing = (
-        f"- {check.get('name') or check['type']}: {_outcome(check, grade)}; {text}"
-        for check, grade, text in zip(checks, grades, messages, strict=True)
+        f"- {check.get('name') or check['type']}: {_outcome(grade, check['pass'], ok=ok)}; {text}"
+        for check, grade, text, ok in zip(checks, grades, messages, passes, strict=True)
     )
     feedback = messages[0] if len(messages) == 1 else "\n".join(listing)
     return Scored(hard=float(all(passes)), soft=min(1.0, soft), parts=_parts(checks, grades)), feedback
 
 
-def _outcome(check: Fields, grade: Grade) -> str:
-    """Say whether one of several checks passed, and of partial credit how near it came."""
-    word = "passed" if grade.score >= check["pass"] else "failed"
-    return f"{word} with {grade.score:.2f}, {check['pass']:g} passes" if 0 < grade.score < 1 else word
+def _outcome(grade: Grade, bar: float, *, ok: bool) -> str:
+    """Say whether one of several checks passed, and of partial credit how near it came to the ``bar``."""
+    word = "passed" if ok else "failed"
+    return f"{word} with {grade.score:.2f}, {bar:g} passes" if 0 < grade.score < 1 else word
 
 
 def _parts(checks: Sequence[Fields], grades: Sequence[Grade]) -> tuple[tuple[str, float], ...]:
